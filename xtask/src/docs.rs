@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn documentation_rows_and_keys_must_match() {
+    fn missing_or_extra_documentation_row_is_reported() {
         let check = |rows: &[&'static str], keys: &[&'static str], expected: &str| {
             let seen = covers("t.rs", rows, keys).err().map(|error| error.to_string());
             assert_eq!(seen.unwrap_or_default(), expected);

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_text_is_collected_with_its_place() {
+    fn sample_collects_each_kind_of_text_with_its_place() {
         let tree = tree();
         let found = |collect: Collect| -> Vec<String> {
             collect(&tree).iter().map(|text| format!("{} {}", text.place, text.text)).collect()

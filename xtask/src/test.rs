@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_run_with_cargo_test_without_nextest() {
+    fn test_plan_uses_cargo_test_if_nextest_is_missing() {
         check(Depth::Full, Runner::CargoTest, &full("cargo test --workspace"));
     }
 

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn distant_changes_get_separate_hunks() {
+    fn diff_shows_distant_changes_in_separate_hunks() {
         let lines = |changed: &[usize]| -> String {
             let line =
                 |n: usize| format!("{}{n}\n", if changed.contains(&n) { "new " } else { "" });

@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn trace_file_is_private_and_must_be_regular() {
+    fn trace_file_becomes_private_and_nonregular_path_is_refused() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("trace");
         fs::write(&path, "before\n").unwrap();

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_of_non_ascii_characters_weigh_double() {
+    fn non_ascii_bytes_count_double_in_text_weight() {
         assert_eq!(weight("plain"), 5);
         assert_eq!(weight("é"), 4);
         assert_eq!(weight("語"), 6);
@@ -105,7 +105,7 @@ mod tests {
 
     /// Random characters that are not part of any word of the tokenizer cost the most tokens.
     #[test]
-    fn token_count_stays_below_four_fifths_of_weight() {
+    fn token_count_is_below_four_fifths_of_text_weight() {
         let mut state = 0x2545_f491_4f6c_dd1d_u64;
         let mut random = move |below: u32| {
             state ^= state << 13;

@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn connection_id_or_timeout_out_of_range_is_rejected() {
+    fn invalid_connection_id_timeout_or_long_address_is_rejected() {
         let bad_id =
             "BadRequest: id: must contain only alphanumeric characters, underscores and hyphens";
         for id in ["", "a b", "a/b", "größe", &"x".repeat(257)] {

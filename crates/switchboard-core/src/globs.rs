@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn glob_matches_any_of_the_names() {
+    fn glob_matches_if_one_of_the_names_matches() {
         check("demo/*", &["demo_add", "demo/add"], true);
         check("demo/*", &["demos/add"], false);
         check("*_delete_?", &["demo_delete_x"], true);

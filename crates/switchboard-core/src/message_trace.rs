@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn known_secrets_are_masked_in_every_spelling() {
+    fn message_trace_masks_known_secrets_in_every_encoding() {
         let known = known(&["hunter2!", "a\"b\nc\\d/e", "7"]);
         let check = |message: &str, expected: &str| {
             assert_eq!(known.trace_line(message.as_bytes()), expected, "{message}");
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn values_under_secret_names_are_masked() {
+    fn message_trace_masks_strings_under_secret_key_names() {
         let check = |message: &str, expected: &str| {
             let line = KnownSecrets::default().trace_line(message.as_bytes());
             assert_eq!(line, expected, "{message}");

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn notification_kinds_are_found_by_their_mcp_methods() {
+    fn notification_kind_is_parsed_from_its_mcp_method() {
         for (word, expected) in [
             ("tools/list_changed", Some(NotificationKind::ToolsChanged)),
             ("logging/setLevel", Some(NotificationKind::Log)),

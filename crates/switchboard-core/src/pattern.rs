@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn letter_case_matters_only_if_requested() {
+    fn pattern_ignores_letter_case_only_if_requested() {
         assert!(!Pattern::compile("abc", Case::Matters).unwrap().is_match("ABC"));
         assert!(Pattern::compile("abc", Case::Ignored).unwrap().is_match("ABC"));
     }

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_split_like_the_tokenizer() {
+    fn text_pieces_equal_those_of_the_o200k_tokenizer() {
         for text in [
             r#"{"name":"get_currentTime","inputSchema":{"type":"object"}}"#,
             "HTTPServer userID IDs v1234.5 — a/b\\nnext  two   spaces ",
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn estimated_card_cost_is_within_three_per_cent() {
+    fn estimated_tool_card_tokens_are_within_three_per_cent() {
         let card = tool_card::definition();
         let exact = bpe_openai::o200k_base().count(&card) as f64;
         let about = about(&card) as f64;

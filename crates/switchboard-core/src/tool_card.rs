@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn definitions_of_a_pair_cost_at_most_260_tokens() {
+    fn mcp_and_mcp_write_cost_at_most_260_tokens() {
         let tokens = tokens(&definitions(Cards::Pair, &UNKNOWN));
         assert!(tokens <= PAIR_BUDGET, "{tokens} tokens");
     }
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn in_a_pair_only_mcp_is_declared_read_only() {
+    fn in_toolset_pair_only_mcp_is_declared_read_only() {
         let cards = definitions(Cards::Pair, HostProfile::named("claude-code"));
         insta::assert_snapshot!(cards.join("\n"));
         assert!(!definition().contains("readOnlyHint"));

@@ -130,7 +130,7 @@ mod tests {
     use crate::Confinement;
 
     #[test]
-    fn setuid_need_is_detected_for_programs_links_and_scripts() {
+    fn program_or_script_that_needs_setuid_is_detected() {
         let home = tempfile::tempdir().unwrap();
         let at = |name: &str| home.path().join(name);
         let write = |name: &str, text: &str, mode: u32| {

@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn seccomp_filter_protects_other_processes_limits_and_the_mark() {
+    fn seccomp_filter_refuses_changing_other_processes_limits_or_mark() {
         let mark = u64::from(libc::RLIMIT_RTTIME);
         let files = u64::from(libc::RLIMIT_NOFILE);
         let new = 0x7f00_0000_1000;

@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn process_stat_parses_despite_odd_program_names() {
+    fn proc_pid_stat_with_odd_program_name_is_parsed() {
         let stat = b"42 (a) Z 1 2 (\xff) S 7 42 40 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 987 0 0";
         let expected = ProcessRow {
             identity: Identity { pid: 42, start: 987 },

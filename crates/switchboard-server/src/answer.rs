@@ -339,7 +339,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn required_elicitation_with_invalid_url_is_omitted() {
+    fn invalid_url_is_omitted_from_url_elicitation_required_error() {
         let check = |code: i64, data: &str, expected: Option<&str>| {
             let data = Some(Raw::from_json(data.to_owned()));
             let error = RpcError { code, message: "visit".to_owned(), data };

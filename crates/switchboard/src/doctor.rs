@@ -153,9 +153,7 @@ fn launcher_note(
     Some(match recipe.launching.outlook(&program) {
         Outlook::Plain => Fault::Attended { launcher },
         Outlook::Direct(found) => Fault::Launched { launcher, program: found.file },
-        Outlook::Ask(_) => {
-            Fault::NotInstalled { launcher, log: log_of(name, means.1) }
-        }
+        Outlook::Ask(_) => Fault::NotInstalled { launcher, log: log_of(name, means.1) },
     })
 }
 

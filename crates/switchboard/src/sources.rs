@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn own_configuration_files_are_ordered_by_precedence() {
+    fn switchboard_configuration_files_are_ordered_by_precedence() {
         let environment = Environment::made_of(
             [("HOME", "/h"), ("SWITCHBOARD_HOME", "/s"), ("PI_CODING_AGENT_DIR", "/pi")],
             "/p",

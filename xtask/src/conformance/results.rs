@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn result_folder_name_yields_the_scenario() {
+    fn conformance_result_folder_name_gives_the_scenario() {
         for (folder, expected) in [
             ("server-ping-2026-11-15T09-30-00-123Z", "ping"),
             ("server-server-initialize-2026-11-15T09-30-00-123Z", "server-initialize"),

@@ -133,7 +133,7 @@ Run and reported, but never scored:
 ";
 
     #[test]
-    fn scenario_list_is_parsed_by_subject_and_weight() {
+    fn conformance_scenarios_are_listed_by_subject_and_weight() {
         for (subject, expected) in [
             (
                 Subject::Server,

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn readme_states_the_token_cost_of_the_card() {
+    fn readme_states_the_token_cost_of_the_tool_card() {
         let figure = format!("{} tokens (o200k)", tokens(&tool_card::definition()));
         assert!(include_str!("../../../README.md").contains(&figure), "{figure}");
     }

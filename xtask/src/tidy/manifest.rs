@@ -126,7 +126,7 @@ mod tests {
     use crate::tidy::tests::check;
 
     #[test]
-    fn core_crate_may_not_depend_on_io() {
+    fn io_dependency_of_the_core_crate_is_refused() {
         let rule = "core-dependency";
         let path = "crates/switchboard-core/Cargo.toml";
         check(rule, path, "[dependencies]\nserde = \"1\"\ntokio.workspace = true\n", &[3]);
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn dependencies_between_our_crates_point_down() {
+    fn upward_dependency_between_workspace_crates_is_refused() {
         let rule = "dependency-direction";
         let uses = |name: &str, dependency: &str| {
             format!("[package]\nname = \"{name}\"\n[dependencies]\n{dependency}.workspace = true\n")

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn ignored_tests_are_refused() {
+    fn ignore_attribute_on_a_test_is_refused() {
         let rule = "ignored-test";
         check(rule, CORE_FILE, "#[test]\n#[ignore]\nfn f() {}\n", &[2]);
         check(rule, CORE_FILE, "#[ignore = \"slow\"]\n", &[1]);
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn sleeping_tests_are_refused() {
+    fn sleep_call_in_a_test_is_refused() {
         let rule = "sleeping-test";
         check(rule, TEST_FILE, "ok();\nstd::thread::sleep(second);\n", &[2]);
         check(rule, TEST_FILE, "use tokio::time::sleep;\n", &[1]);

@@ -74,7 +74,7 @@ mod tests {
     use crate::tidy::tests::{CORE_FILE, check};
 
     #[test]
-    fn core_may_not_use_io_or_time() {
+    fn core_code_that_uses_io_or_time_is_refused() {
         let rule = "pure-core";
         for way in [
             "tokio::spawn(f)",

@@ -29,7 +29,7 @@ pub(super) const CORE_FILE: &str = "crates/switchboard-core/src/name.rs";
 pub(super) const TEST_FILE: &str = "crates/switchboard-it/tests/it/calls.rs";
 
 #[test]
-fn tree_includes_binary_files_and_folders() {
+fn tidy_tree_has_paths_of_binary_files_and_folders() {
     let tree = Tree::new([("docs/img/panel.png", None), ("docs/a.md", Some(String::new()))]);
     let paths: Vec<&str> = tree.paths.iter().map(String::as_str).collect();
     assert_eq!(paths, ["docs", "docs/a.md", "docs/img", "docs/img/panel.png"]);

@@ -92,7 +92,7 @@ mod tests {
     use crate::tidy::{File, Level, Tree};
 
     #[test]
-    fn rust_file_must_open_with_a_sentence() {
+    fn rust_file_without_opening_module_comment_is_refused() {
         let rule = "opening-sentence";
         check(rule, CORE_FILE, "//! Names.\n", &[]);
         check(rule, CORE_FILE, "use std::fmt;\n//! Names.\n", &[1]);
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn long_file_is_warned_about_and_then_refused() {
+    fn file_over_400_lines_warns_and_over_limit_fails() {
         let levels_at = |path: &str, lines: usize| {
             let file = File::new(path, &"x\n".repeat(lines));
             let findings = file_length(&file, &Tree::new([]));

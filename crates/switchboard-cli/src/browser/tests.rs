@@ -115,7 +115,7 @@ async fn invalid_url_starts_no_browser() {
 }
 
 #[tokio::test]
-async fn browser_failure_names_the_program() {
+async fn browser_start_error_names_the_program() {
     let open = async |recorder: &Recorder| {
         let refused = recorder.browser(FOR_EVER).open(&link(GOOD[0]).unwrap()).await;
         refused.unwrap_err().to_string()
@@ -161,7 +161,7 @@ fn outcome(system: System, environment: &Environment) -> String {
 }
 
 #[test]
-fn each_system_has_its_browser_command() {
+fn each_operating_system_has_its_browser_command() {
     let here = Environment::made_of([("DISPLAY", ":0"), ("SSH_CONNECTION", "")], "/");
     let check = |system, expected: &str| assert_eq!(outcome(system, &here), expected);
     check(System::Unix, "xdg-open https://as.example/");
@@ -188,7 +188,7 @@ fn no_browser_opens_over_ssh_or_without_display() {
 }
 
 #[test]
-fn browser_variable_is_ignored_unless_a_single_program() {
+fn browser_variable_with_arguments_or_relative_path_is_ignored() {
     let check = |browser: &str, expected: &str| {
         let environment = Environment::made_of([("DISPLAY", ":0"), ("BROWSER", browser)], "/");
         let expected = format!("{expected} https://as.example/");

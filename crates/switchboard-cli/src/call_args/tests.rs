@@ -56,7 +56,7 @@ fn check(words: &[&str], expected: Value) {
 }
 
 #[test]
-fn argument_types_follow_the_schema() {
+fn key_value_argument_gets_its_type_in_the_schema() {
     check(&["text=007"], json!({ "text": "007" }));
     check(&["text=true"], json!({ "text": "true" }));
     check(&["text="], json!({ "text": "" }));

@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn saved_file_stems_are_safe_and_bounded() {
+    fn saved_file_stem_has_no_separators_and_bounded_length() {
         let check = |name: &str, expected: &str| assert_eq!(stem(name), expected, "{name}");
         check("browser_take-shot", "browser_take-shot");
         check("../etc/passwd", "___etc_passwd");

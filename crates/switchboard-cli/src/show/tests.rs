@@ -107,7 +107,7 @@ fn tool_list_is_grouped_by_server() {
 }
 
 #[test]
-fn remarks_name_skipped_definitions_and_the_instructions_command() {
+fn tool_list_names_skipped_definitions_and_instructions_command() {
     let remarks = remarks(&page(Some("files")), Palette::Plain);
     insta::assert_snapshot!(remarks.join("\n"), @r#"
     left out: 1 definition (`x` has no schema)
@@ -116,7 +116,7 @@ fn remarks_name_skipped_definitions_and_the_instructions_command() {
 }
 
 #[test]
-fn first_search_hits_are_shown_in_full() {
+fn first_search_matches_are_printed_in_full() {
     let hit = |index: usize| SearchHit {
         line: line(&format!("files_read_{index}"), "files", "Read a file"),
         score: 1.0,
@@ -151,7 +151,7 @@ fn first_search_hits_are_shown_in_full() {
 }
 
 #[test]
-fn cost_table_shows_unlisted_servers_and_extra_tokens() {
+fn token_cost_table_shows_saved_or_extra_tokens() {
     let overview = Overview {
         stale: Vec::new(),
         mistakes: Vec::new(),

@@ -121,7 +121,7 @@ fn project_tool_prefix_does_not_widen_allow_rules() {
 }
 
 #[test]
-fn approve_setting_decides_by_declared_annotations() {
+fn approve_setting_is_evaluated_against_declared_annotations() {
     let check = |approve, expected| check(policy(approve), ServerEntry::default(), expected);
     check(ApprovePolicy::Destructive, "++?+");
     check(ApprovePolicy::Writes, "+???");
@@ -235,7 +235,7 @@ fn approval_of_a_tool_ends_if_its_definition_changes() {
 }
 
 #[test]
-fn other_tools_are_permitted_only_by_server_wide_approval() {
+fn approval_extends_to_other_tools_only_if_server_wide() {
     let rules = Rules::new(&ServerEntry::default(), &policy(ApprovePolicy::All));
     let mut grants = Grants::default();
     for (answer, still_asks) in
@@ -271,7 +271,7 @@ fn suggested_allow_pattern_matches_only_the_approved_tool() {
 }
 
 #[test]
-fn tool_with_pin_mismatch_is_refused_under_pins_block() {
+fn only_pins_setting_block_refuses_tools_with_pin_mismatch() {
     for pins in [Pins::Off, Pins::Warn, Pins::Block] {
         let settings = Settings { pins, allow: patterns(&["*"]), ..policy(ApprovePolicy::All) };
         let rules = Rules::new(&ServerEntry::default(), &settings);

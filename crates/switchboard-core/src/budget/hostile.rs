@@ -130,7 +130,7 @@ fn nested(levels: usize) -> Value {
 }
 
 #[test]
-fn replies_from_a_huge_catalog_stay_within_budget() {
+fn replies_from_a_huge_catalog_stay_within_size_limit() {
     let catalog = catalog();
     assert_eq!(catalog.tool_count(), SERVERS * (TOOLS_EACH - 1), "the tool of 1 MB is left out");
     searches(&catalog);

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn token_account_counts_listed_servers_and_names_unlisted_ones() {
+    fn token_costs_are_known_only_for_listed_servers() {
         let name = |name: &str| ServerName::new(name).unwrap();
         let shelf = |standing| Shelf::new(ToolPrefix::default(), standing);
         let files = name("files");

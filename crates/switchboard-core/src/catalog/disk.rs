@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn unchanged_listing_is_rewritten_only_after_ten_minutes() {
+    fn unchanged_cached_listing_is_rewritten_only_after_ten_minutes() {
         let at = |listed_at| Stamp { definition: "abc", listed_at };
         let writes = |ttl_ms, listed_at| {
             let present = file(ttl_ms);

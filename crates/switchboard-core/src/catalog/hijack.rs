@@ -138,7 +138,7 @@ fn bearers_of(catalog: &Catalog, name: &str, tier: NameTier) -> Vec<ServerName> 
 }
 
 #[test]
-fn name_of_an_invalid_entry_is_reserved_against_lookalikes() {
+fn lookalike_server_cannot_use_name_of_an_invalid_entry() {
     let name = |name: &str| ServerName::new(name).unwrap();
     let shelves = [(name("GITHUB"), Shelf::new(ToolPrefix::Server, Standing::Active))];
     let catalog =

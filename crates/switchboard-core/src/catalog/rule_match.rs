@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn matching_rule_is_not_reported_as_unmatched() {
+    fn rule_that_matches_a_tool_is_not_reported_unmatched() {
         let catalog = catalog();
         for pattern in ["files/write_file", "files/*", "files_write_file", "files/review"] {
             assert_eq!(catalog.unmatched(RuleList::Allow, pattern), None, "{pattern}");
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn allow_rule_denied_for_all_tools_reports_deny_pattern() {
+    fn allow_pattern_denied_entirely_is_reported_with_deny_pattern() {
         let check = |deny: &[&str], allow: &str, expected: Option<&str>| {
             let deny: Vec<String> = deny.iter().map(|pattern| (*pattern).to_owned()).collect();
             let found = catalog().denied_throughout(&deny, allow);

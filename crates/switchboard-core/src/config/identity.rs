@@ -147,7 +147,7 @@ mod tests {
     proptest! {
         /// Different credentials have different identities, in every field and form of an entry.
         #[test]
-        fn server_identities_are_equal_exactly_for_equal_values(
+        fn server_identities_differ_exactly_if_credentials_differ(
             entry in 0..ENTRIES.len(), one in "[ -~]{0,12}", other in "[ -~]{0,12}",
         ) {
             let [a, b] = [&one, &other].map(|value| of(ENTRIES[entry], &[("T", value)]));
@@ -155,7 +155,7 @@ mod tests {
         }
 
         #[test]
-        fn different_entries_have_different_identities(one in 0..ENTRIES.len(), other in 0..ENTRIES.len()) {
+        fn different_server_entries_have_different_identities(one in 0..ENTRIES.len(), other in 0..ENTRIES.len()) {
             let [a, b] = [one, other].map(|entry| of(ENTRIES[entry], &[("T", "same")]));
             prop_assert_eq!(a.hash == b.hash, one == other);
         }

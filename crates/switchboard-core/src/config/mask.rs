@@ -183,7 +183,7 @@ mod tests {
     use crate::config::hosts::Host;
 
     #[test]
-    fn masked_host_file_shows_only_servers() {
+    fn masked_host_file_shows_values_only_of_servers() {
         let json = r#"{ "primaryApiKey": "s3cret", "projects": { "/p": { "env": ["${A}"] } },
             "mcpServers": { "a": { "command": "a", "env": { "T": "s3cret" } } } }"#;
         insta::assert_snapshot!(masked_of_host(json, Target::Host(Host::ClaudeCode)).unwrap(), @r#"

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn snippet_with_unclear_server_name_is_refused() {
+    fn snippet_with_missing_or_ambiguous_server_name_is_refused() {
         let entry = r#"{ "command": "x" }"#;
         assert_eq!(shown(entry, Some("mine")), "mine {\"command\":\"x\"}\n");
         assert_eq!(shown(entry, None), "the snippet does not name its server");
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_entry_is_refused_with_the_reason() {
+    fn invalid_server_entry_is_refused_with_the_reason() {
         let refusal = |entry: Json, tier| {
             check("x", entry.as_object().unwrap(), tier).unwrap_err().to_string()
         };

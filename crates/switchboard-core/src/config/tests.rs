@@ -124,7 +124,7 @@ fn every_server_field_is_parsed_into_its_type() {
 }
 
 #[test]
-fn debug_output_hides_possible_secrets() {
+fn debug_output_of_an_entry_hides_possible_secrets() {
     let secret = r#"{"url": "http://h?k=hunter2", "env": {"A": "hunter2"}, "bearerToken": "hunter2",
         "headers": {"A": "hunter2"}, "oauth": {"clientSecret": "hunter2"}, "args": ["hunter2"],
         "auth": {"type": "api-key", "key": "hunter2"}}"#;
@@ -194,7 +194,7 @@ const VALID: &str = r#"{ // a file with a bit of everything
   "imports": ["cursor"], }"#;
 
 #[test]
-fn valid_file_has_no_diagnostics_unless_too_deep() {
+fn valid_configuration_has_no_diagnostic_but_deep_nesting_has_one() {
     assert_eq!(parse(VALID, &source("f", USER)).diagnostics, []);
     for open in ["[", "{\"a\":"] {
         let deep = parse(&open.repeat(100_000), &source("f", USER));
@@ -214,7 +214,7 @@ proptest! {
     }
 
     #[test]
-    fn mutation_of_a_valid_file_never_panics(
+    fn parsing_and_masking_a_mutated_configuration_never_panics(
         cuts in prop::collection::vec((0..VALID.len(), 0..8usize, "[\\PC\"{}\\[\\]:,]{0,3}"), 1..6)
     ) {
         let mut chars: Vec<char> = VALID.chars().collect();

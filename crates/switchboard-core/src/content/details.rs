@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn details_contain_small_results_unchanged() {
+    fn result_details_contain_a_small_result_unchanged() {
         assert_snapshot!(
             of(r#"{"content":[{"type":"text","text":"hi \"you\""}]}"#),
             @r#"{"mode":"call","server":"git\"hub","tool":"t","mcpResult":{"content":[{"type":"text","text":"hi \"you\""}]},"data":{"raw":"hi \"you\""}}"#
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn result_details_contain_json_if_the_text_is_json() {
+    fn json_object_or_array_text_becomes_data_in_details() {
         assert_eq!(data_of("{\n \"a\": \"b c\"\n}\n"), json!({"a": "b c"}));
         assert_eq!(data_of("[1]"), json!([1]));
         assert_eq!(data_of("5"), json!({"raw": "5"}));
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn error_details_contain_the_content_of_the_server() {
+    fn details_of_a_failed_call_contain_the_original_error() {
         assert_snapshot!(
             of(r#"{"content":[{"type":"text","text":"no"}],"isError":true}"#),
             @r#"{"mode":"call","server":"git\"hub","tool":"t","mcpResult":{"content":[{"type":"text","text":"no"}],"isError":true},"data":{"raw":"no"},"errorType":"MCPToolError","originalError":[{"type":"text","text":"no"}]}"#

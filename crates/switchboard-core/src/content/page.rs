@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn last_line_of_a_page_states_its_position() {
+    fn last_line_of_a_result_page_states_line_range() {
         let check = |at: Window, expected: &str| {
             assert_eq!(page(&numbered(1_200), at, &TextLimits::DEFAULT).text(), expected);
         };
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn non_breaking_spaces_in_a_page_are_not_counted() {
+    fn result_page_footer_ignores_non_breaking_spaces() {
         let text = format!("a{}b", "\u{a0}".repeat(40));
         assert!(hidden::find(&text).is_some(), "a description with them is marked");
         assert_eq!(foot("lines 1 to 2", None, &text), "[lines 1 to 2]");
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_of_a_giant_line_contain_all_of_it() {
+    fn pages_of_a_giant_line_concatenate_to_the_line() {
         let json = format!("[{}1]", "1234567890,".repeat(20_000));
         let mut read = String::new();
         let mut next = Some(0);
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn grep_shows_the_surroundings_in_a_giant_line() {
+    fn grep_in_a_giant_line_shows_text_around_matches() {
         let gap = "é".repeat(8_500);
         // The second match crosses the border between two pieces of the line.
         let text = format!("{gap}NEEDLE{}NEEDLE{gap}", "x".repeat(2_991));
@@ -272,7 +272,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pages_are_bounded_and_cover_every_line(
+        fn result_pages_are_bounded_and_cover_every_line(
             lines in proptest::collection::vec("[a-zé]{0,200}", 0..40),
             max_bytes in 0usize..900,
             max_lines in 0usize..20,

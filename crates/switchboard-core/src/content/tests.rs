@@ -26,7 +26,7 @@ mod blocks {
     use super::*;
 
     #[test]
-    fn text_and_images_pass_byte_for_byte() {
+    fn text_and_image_blocks_are_returned_byte_for_byte() {
         let text =
             r#"{ "annotations":{"priority":0.50},"type":"text","text":"a\/bé\ud800", "_meta":{}}"#;
         let image = r#"{"data":"aGk=","mimeType":"image/webp","x":1,"type":"image"}"#;
@@ -90,7 +90,7 @@ mod blocks {
     }
 
     #[test]
-    fn malformed_results_are_shown_not_refused() {
+    fn malformed_tool_result_is_shown_instead_of_refused() {
         let check = |raw: &str, text: &str| assert_eq!(CallOutput::of_call(raw).text(), text);
         check("{}", "(empty result)");
         check(r#"{"content":[]}"#, "(empty result)");
@@ -392,7 +392,7 @@ mod guarding {
     }
 
     #[test]
-    fn cut_inside_a_giant_line_shows_both_its_ends() {
+    fn truncated_giant_line_keeps_its_beginning_and_end() {
         let output =
             over(texts(&[format!("ok\nBEGIN{}END\nok", "x".repeat(90_000))]), &TextLimits::DEFAULT);
         let text = output.with_id("r1").text().into_owned();
@@ -456,7 +456,7 @@ mod guarding {
     }
 
     #[test]
-    fn filterable_json_is_stored_beside_the_text() {
+    fn json_for_filters_is_stored_if_text_differs() {
         let whole = |raw: &str| {
             let whole = super::super::guard::Whole::of(&CallOutput::of_call(raw));
             (whole.json().map(str::to_owned), whole.json_beside().map(str::to_owned))

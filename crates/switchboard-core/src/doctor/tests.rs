@@ -36,14 +36,14 @@ fn findings(user: &str, project: &str) -> String {
 }
 
 #[test]
-fn valid_configuration_has_no_findings() {
+fn doctor_finds_nothing_in_a_valid_configuration() {
     let sound =
         r#"{ "mcpServers": { "a": { "command": "${SET}", "env": { "X": "${NOT:-x}" } } } }"#;
     assert_eq!(findings(sound, "{}"), "");
 }
 
 #[test]
-fn finding_names_its_server_but_shows_no_value() {
+fn doctor_finding_names_its_server_but_shows_no_value() {
     let user = r#"{ "mcpServers": {
         "two": { "command": "x", "url": "https://example.com" },
         "none": { "args": ["x"] },
@@ -74,14 +74,14 @@ fn finding_names_its_server_but_shows_no_value() {
 }
 
 #[test]
-fn malformed_file_finding_has_its_line() {
+fn doctor_finding_about_malformed_file_has_its_position() {
     insta::assert_snapshot!(findings("{\n  oops", "{}"), @r#"
     error config_syntax -: user.json:2:3: expected string for object property
     "#);
 }
 
 #[test]
-fn missing_program_suggests_launcher_or_correction() {
+fn doctor_suggests_installation_or_correction_for_missing_program() {
     let on_path = || ["git", "nginx", "node-gyp", "fixture-server"].map(str::to_owned).into_iter();
     let check = |command: &str, expected: &str| {
         let finding = Finding::of("a", not_found(command, on_path()));

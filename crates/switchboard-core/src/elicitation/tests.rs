@@ -90,7 +90,7 @@ fn with_mode(mode: Value) -> Map<String, Value> {
 }
 
 #[test]
-fn only_exact_url_mode_skips_the_secret_check() {
+fn only_elicitation_mode_url_skips_the_secret_check() {
     for mode in [json!("form"), json!("FORM"), json!("Url"), json!(""), json!(null), json!(5)] {
         let expected = Some("password".to_owned());
         assert_eq!(asks_for_secret(&with_mode(mode.clone())), expected, "{mode}");
@@ -134,7 +134,7 @@ const OTHER_TITLES: &str = "Number of tokens to generate|Random seed|GPIO pin|Ma
      The code from the repository|Summary in 12 words";
 
 #[test]
-fn secrets_are_recognized_in_every_language_and_place() {
+fn forms_requesting_secrets_are_recognized_in_every_language() {
     let titled = |title: &str| field("value", json!({ "type": "string", "title": title }));
     let message = |message: &str| {
         let fields = json!({ "value": { "type": "string" } });

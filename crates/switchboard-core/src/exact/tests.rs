@@ -6,7 +6,7 @@ use serde_json::json;
 use super::*;
 
 #[test]
-fn numbers_are_written_as_they_were_parsed() {
+fn json_numbers_are_written_as_they_were_parsed() {
     let check = |number: &str| {
         let text = format!(r#"{{"a":[1,{number},"{number}"],"{number}":{{"b":{number}}}}}"#);
         assert_eq!(Args::parse(&text).unwrap().to_string(), text);
@@ -21,13 +21,13 @@ fn numbers_are_written_as_they_were_parsed() {
 }
 
 #[test]
-fn white_space_outside_strings_is_removed() {
+fn white_space_outside_json_strings_is_removed() {
     let text = "{ \"a\" :\r\n [ 1.0 ,\t\"x\\n \\\" 2.0\" ] }";
     assert_eq!(Args::parse(text).unwrap().to_string(), r#"{"a":[1.0,"x\n \" 2.0"]}"#);
 }
 
 #[test]
-fn unrepresentable_json_is_rejected_with_position() {
+fn duplicate_key_huge_number_or_malformed_json_is_rejected() {
     let check = |text: &str, expected: &str| {
         assert_eq!(Args::parse(text).unwrap_err().to_string(), expected, "{text}");
     };
@@ -49,7 +49,7 @@ fn json_keys_differing_in_case_or_nul_are_distinct() {
 }
 
 #[test]
-fn removed_and_inserted_members_keep_their_numbers() {
+fn editing_json_members_keeps_numbers_as_written() {
     let mut args =
         Args::parse(r#"{"a": 1.10, "b": [1e2, {"c": 2.50}], "d": 3.0, "e": 4}"#).unwrap();
     assert_eq!(written(&args.take("b").unwrap()), r#"[1e2,{"c":2.50}]"#);
@@ -93,14 +93,14 @@ proptest! {
     }
 
     #[test]
-    fn parsing_arbitrary_text_never_panics(text in "[\\[\\]{}:,\"\\\\0-9eE.+a é-]{0,40}") {
+    fn parsing_arbitrary_text_as_json_never_panics(text in "[\\[\\]{}:,\"\\\\0-9eE.+a é-]{0,40}") {
         let _ = Exact::parse(&text);
         let _ = Numbers(&text).count();
     }
 }
 
 #[test]
-fn parsed_size_estimate_grows_with_each_value() {
+fn memory_estimate_of_json_grows_with_each_value() {
     let (few, many) = (parsed_size(&"x".repeat(1_000)), parsed_size(&"{},".repeat(1_000)));
     assert_eq!(few, 1_000);
     assert!(many > 100_000, "{many}");

@@ -141,7 +141,7 @@ fn launcher_kind_is_recognized_despite_flags() {
 }
 
 #[test]
-fn package_program_is_the_one_npm_would_run() {
+fn package_bin_entry_is_chosen_as_by_npm() {
     let check = |line: &str, manifest: &str, expected: Option<&str>| {
         let launch = read(line).unwrap();
         assert_eq!(script_of(&launch, manifest).as_deref(), expected, "{line} {manifest}");
@@ -180,7 +180,7 @@ fn node_script_is_recognized_by_extension_and_shebang() {
 }
 
 #[test]
-fn shebang_names_the_interpreter() {
+fn interpreter_name_is_parsed_from_the_shebang() {
     let check = |head: &str, expected: Option<&str>| {
         assert_eq!(interpreter(head.as_bytes()).as_deref(), expected, "{head}");
     };
@@ -201,7 +201,7 @@ fn npx_cache_directory_matches_npm() {
 }
 
 #[test]
-fn probe_uses_the_launcher_syntax_and_returns_the_path() {
+fn launcher_probe_uses_launcher_syntax_and_returns_package_path() {
     let asked = |line: &str| {
         let args = read(line).unwrap().probe_args();
         let words: Vec<&str> = args.iter().map(String::as_str).collect();

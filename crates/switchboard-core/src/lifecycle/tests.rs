@@ -256,7 +256,7 @@ fn second_forgotten_session_without_an_answer_starts_the_backoff() {
 }
 
 #[test]
-fn disconnect_takes_effect_during_a_stuck_dial() {
+fn disconnect_during_a_stuck_dial_refuses_waiting_calls() {
     check(
         &mut lazy(),
         &[
@@ -276,7 +276,7 @@ fn disconnect_takes_effect_during_a_stuck_dial() {
 }
 
 #[test]
-fn eager_server_starts_at_once_but_does_not_reconnect() {
+fn eager_server_starts_at_once_but_not_after_crash() {
     let mut machine = machine(Lifecycle::Eager);
     check(&mut machine, &[(0, Input::Begin)], &[Effect::Dial { generation: 1 }]);
     machine.on(seconds(1), Input::Dialled { generation: 1 });

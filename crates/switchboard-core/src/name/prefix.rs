@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn every_spelling_of_a_prefix_belongs_to_its_server() {
+    fn every_spelling_of_tool_prefix_belongs_to_its_server() {
         for name in [
             "github_create_issue",
             "github/create_issue",
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn prefix_belongs_to_its_server_in_any_letter_case() {
+    fn tool_prefix_belongs_to_server_in_any_letter_case() {
         for server in ["файлы", "ФАЙЛЫ", "νησί", "ΝΗΣΊ", "büro", "ქართული", "հայերեն", "нυкт"]
         {
             for name in [server.to_lowercase(), server.to_uppercase()] {

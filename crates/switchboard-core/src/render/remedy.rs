@@ -109,7 +109,8 @@ pub fn wording(hint: &Hint, syntax: &dyn CommandSyntax) -> String {
         Hint::CheckConfig => format!("list all errors with {}", command("config check")),
         Hint::Correct(field) => format!("correct `{}` of its entry", clean_line(field, 200)),
         Hint::CheckUrl => {
-            "check that the server is running, and that the `url` of its entry is correct".to_owned()
+            "check that the server is running, and that the `url` of its entry is correct"
+                .to_owned()
         }
         Hint::Rename => "give it another name".to_owned(),
         Hint::MoveAway(path) => format!("move `{}` away", clean_line(path, MESSAGE)),

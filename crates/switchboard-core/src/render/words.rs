@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn text_to_approve_shows_every_character() {
+    fn text_to_approve_shows_hidden_characters_as_escapes() {
         let check = |text: &str, expected: &str| assert_eq!(visible(text), expected, "{text:?}");
         check(r#"sh -c "a\b" 'c'"#, r#"sh -c "a\b" 'c'"#);
         check("größe 漢字", "größe 漢字");
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn long_text_is_cut_at_a_character() {
+    fn long_text_is_truncated_between_characters() {
         assert_eq!(clean_line("abcdef", 6), "abcdef");
         assert_eq!(clean_line("abcdefg", 6), "abcde…");
         assert_eq!(clean_line("ééééééé", 6), "ééééé…");

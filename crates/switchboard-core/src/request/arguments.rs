@@ -81,13 +81,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn duplicate_parameter_is_refused() {
+    fn duplicate_parameter_of_mcp_is_refused() {
         let twice = r#"{"tool": "a", "tool": "b"}"#;
         assert!(serde_json::from_str::<Arguments>(twice).is_err());
     }
 
     #[test]
-    fn too_many_unknown_parameters_are_refused() {
+    fn too_many_unknown_parameters_of_mcp_are_refused() {
         let many: Map<String, Value> =
             (0..1_000).map(|number| (format!("p{number}"), json!("x"))).collect();
         let read: Arguments = serde_json::from_str(&Value::Object(many).to_string()).unwrap();

@@ -25,7 +25,7 @@ fn rule_matches_composed_and_decomposed_letters_alike() {
 }
 
 #[test]
-fn rule_matches_names_with_separators_after_any_prefix() {
+fn rule_matches_tool_name_with_separators_after_any_prefix() {
     for tool in ["admin/delete", "a/b/c", "conf/", "x.y/z", "drop-all", "read_conf/secrets"] {
         for prefix in ["srv_", "srv-mcp_", "srv_mcp_", "mcp__srv-mcp__", "mcp__srv__", "SRV-"] {
             let name = format!("{prefix}{tool}");
@@ -43,7 +43,7 @@ fn rule_matches_names_with_separators_after_any_prefix() {
 }
 
 #[test]
-fn long_text_is_not_split_at_its_separators() {
+fn overlong_tool_name_has_few_alternative_spellings() {
     let server = ServerName::new("srv").unwrap();
     assert!(spellings(&server, &"a-".repeat(NAME_LIMIT / 2)).len() > NAME_LIMIT);
     assert!(spellings(&server, &"a-".repeat(NAME_LIMIT)).len() < 20);
@@ -135,7 +135,7 @@ fn rule_matches_every_spelling_of_a_tool_name() {
 }
 
 #[test]
-fn requested_name_is_denied_even_if_no_tool_matches() {
+fn deny_rule_matches_a_requested_name_without_a_tool() {
     let server = ServerName::new("s-mcp").unwrap();
     let restriction = Restriction::new(&["s-mcp/delete_repo".to_owned()]);
     for name in [
@@ -183,7 +183,7 @@ fn rule_does_not_match_similar_tools_or_servers() {
 proptest! {
     /// A rule restricts a tool by every name with which a call finds it.
     #[test]
-    fn rule_matches_in_any_case_with_any_separator(
+    fn tool_rule_matches_any_letter_case_and_separator(
         server in "[a-z]{1,6}([-_. ][a-z]{1,4})?",
         tool in "[a-zA-Z]{1,8}([-_. ][a-zA-Z]{1,6}){0,2}",
         seed in any::<u64>(),

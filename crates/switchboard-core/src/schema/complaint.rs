@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn argument_errors_are_distinguished_from_other_errors() {
+    fn server_error_about_arguments_is_recognized_by_its_text() {
         let schema = json!({ "properties": { "path": {}, "maxDepth": {} } });
         let check = |error: &str, expected: bool| {
             assert_eq!(complains(&schema, error), expected, "{error}");

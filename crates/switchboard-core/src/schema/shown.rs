@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn property_of_unknown_type_accepts_any_value() {
+    fn property_of_unknown_schema_type_is_shown_without_type() {
         let of = |property: &str| {
             format!(
                 r#"{{"type":"object","properties":{{"p": {property},"q":{{"type":"string"}}}}}}"#

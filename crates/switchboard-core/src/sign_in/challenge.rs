@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn challenge_parameters_are_parsed_in_any_form() {
+    fn www_authenticate_parameters_are_parsed_in_any_form() {
         let url = "https://a.example/.well-known/oauth-protected-resource";
         check(&[&format!("Bearer resource_metadata=\"{url}\"")], Some(url), &[], None);
         check(
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_inside_quoted_text_are_ignored() {
+    fn www_authenticate_parameters_inside_quoted_text_are_ignored() {
         let headers =
             ["Bearer error_description=\"scope=admin resource_metadata=https://evil\", scope=a"];
         check(&headers, None, &["a"], None);
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_challenge_ends_its_header_only() {
+    fn malformed_challenge_ends_parsing_of_only_its_header() {
         check(&["Bearer scope=\"a\", error=\"unfinished"], None, &["a"], None);
         check(&["=x, Bearer scope=a"], None, &[], None);
         check(&["scope=a"], None, &[], None);

@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn redirect_uses_any_port_unless_configured() {
+    fn default_redirect_uri_uses_loopback_and_any_port() {
         let redirect = Redirect::default();
         assert_eq!((redirect.port(), redirect.path()), (None, "/callback"));
         assert_eq!(redirect.uri(4000), "http://127.0.0.1:4000/callback");

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn most_specific_scope_source_takes_precedence() {
+    fn scopes_come_from_the_most_specific_source() {
         check(["", "", "", "", ""], "");
         check(["", "", "a b", "", ""], "a b");
         check(["", "c", "a b", "", ""], "c");

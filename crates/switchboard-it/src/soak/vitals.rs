@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn trend_is_the_best_fit_after_the_warm_up() {
+    fn soak_trend_is_linear_fit_after_the_warm_up() {
         check(&[], 0, 0.0, 0.0, 0.0);
         check(&[7], 0, 7.0, 7.0, 0.0);
         check(&[5, 5, 5], 0, 5.0, 5.0, 0.0);

@@ -22,7 +22,7 @@ async fn check(world: &World, request: Value, expected: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_spelling_of_a_name_finds_the_tool() {
+async fn every_spelling_of_a_tool_name_finds_the_tool() {
     let world = everything();
     world.ask(r#"{ "connect": "demo" }"#).await;
     for name in ["demo_echo", "echo", "Demo_Echo", "demo-echo", "ECHO", "mcp__demo_echo"] {

@@ -66,7 +66,7 @@ async fn search_without_close_match_is_reported_on_stderr() {
 }
 
 #[tokio::test]
-async fn demo_server_works_without_any_configuration() {
+async fn demo_server_is_available_without_any_configuration() {
     let installed = fresh();
     insta::assert_snapshot!(transcript(&installed, "search add").await, @r#"
     exit 0

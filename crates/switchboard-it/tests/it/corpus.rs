@@ -25,7 +25,7 @@ fn inputs(target: Target) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn every_property_has_a_fuzz_target_and_corpus() {
+fn every_fuzz_property_has_a_fuzz_target_and_corpus() {
     let names: BTreeSet<String> = TARGETS.iter().map(|target| target.name.to_owned()).collect();
     assert_eq!(stems(&fuzz().join("fuzz_targets")), names);
     assert_eq!(stems(&fuzz().join("corpus")), names);

@@ -405,7 +405,7 @@ async fn shared_file_that_reappears_damaged_loses_no_rule() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn damaged_record_of_known_files_loses_no_rule() {
+async fn damaged_record_of_configuration_files_loses_no_rule() {
     for shared in SHARED {
         for damaged in ["", "{", "null", "{}", "[]", "\0\0\0", "{ \"files\": 5 }"] {
             let machine = with_known_rules_in(shared);
@@ -431,7 +431,7 @@ async fn pi_file_damaged_at_first_load_loses_no_rule() {
 
 /// The rules are in the entries of this file, and another file defines the servers.
 #[tokio::test(start_paused = true)]
-async fn damaged_entry_or_root_key_loses_no_rule() {
+async fn damaged_server_entry_or_root_key_loses_no_rule() {
     let machine = Machine::new();
     let entries = r#"{ "lent": { "excludeTools": ["*"] } }"#;
     machine.write(format!("{{ \"mcpServers\": {entries} }}").as_bytes());

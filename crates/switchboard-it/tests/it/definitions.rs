@@ -33,7 +33,7 @@ async fn check(
 }
 
 #[tokio::test(start_paused = true)]
-async fn compatible_definition_change_still_allows_the_call() {
+async fn compatible_tool_definition_change_still_allows_the_call() {
     let after = r#"
         [[tools]]
         name = "save"
@@ -75,7 +75,7 @@ async fn tool_that_became_destructive_requires_approval() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn approval_of_the_old_definition_is_void_after_change() {
+async fn approved_call_fails_if_the_tool_definition_changed() {
     let before = format!("{BEFORE}annotations = {{ destructiveHint = true }}\n");
     let after = format!("{before}description = \"Saves over everything.\"\n");
     let (outcome, calls, world) = check(&before, &after, json!({}), &[ApprovalAnswer::Once]).await;

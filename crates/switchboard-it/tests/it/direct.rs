@@ -194,7 +194,7 @@ async fn tool_list_has_only_mcp_until_servers_are_listed() {
 }
 
 #[tokio::test]
-async fn client_is_notified_only_of_visible_tool_changes() {
+async fn client_is_notified_only_of_direct_tool_changes() {
     let servers =
         [("loud", json!({ "directTools": true })), ("quiet", json!({ "directTools": ["zoom"] }))];
     let installed = listed(&servers, json!({})).await;

@@ -413,7 +413,7 @@ async fn added_project_server_is_pending_and_disable_stays_local() {
 }
 
 #[tokio::test]
-async fn edits_respect_every_spelling_of_the_mcp_servers_key() {
+async fn edit_writes_under_the_existing_spelling_of_mcp_servers() {
     let desk = Desk::with("{\n  \"mcp-servers\": { \"a\": { \"command\": \"a\" } }\n}\n");
     desk.run(&["add", "--no-check", "b", "b-mcp"]).await;
     let both = desk.text();
@@ -490,7 +490,7 @@ fn approved_after_typing(override_file: Option<&str>) -> bool {
 }
 
 #[test]
-fn added_project_server_is_trusted_unless_override_changes_it() {
+fn adding_a_project_server_trusts_it_unless_overridden() {
     assert!(approved_after_typing(None));
     let more = r#"{ "mcpServers": { "local": { "env": { "A": "b" } } } }"#;
     assert!(!approved_after_typing(Some(more)));

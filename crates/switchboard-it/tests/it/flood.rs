@@ -105,7 +105,7 @@ async fn unread_responses_are_bounded_for_each_client() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn client_with_large_requests_in_flight_is_not_read() {
+async fn reading_pauses_while_large_requests_are_in_flight() {
     let world = world();
     world.ask(r#"{ "connect": "kit" }"#).await;
     let mut end = connect(&world, Offer::Proxy);

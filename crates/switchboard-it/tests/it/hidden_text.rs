@@ -367,7 +367,7 @@ async fn server_text_cannot_control_a_terminal() {
 }
 
 #[test]
-fn every_sample_text_contains_hidden_characters() {
+fn every_hidden_text_test_sample_contains_hidden_characters() {
     assert!(hidden_texts().iter().all(|text| text.chars().any(is_hidden) && strip(text) != *text));
     assert!(hidden_texts().len() >= 30);
 }

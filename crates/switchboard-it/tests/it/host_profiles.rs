@@ -203,7 +203,7 @@ async fn image_becomes_a_file_for_text_only_hosts() {
 }
 
 #[test]
-fn result_limit_of_every_profile_is_within_bounds() {
+fn every_host_result_limit_is_3000_to_51200_bytes() {
     for profile in PROFILES.iter().chain([&UNKNOWN]) {
         let HostProfile { result_bytes, name, .. } = profile;
         assert!(result_bytes.is_none_or(|bytes| (3_000..=51_200).contains(&bytes)), "{name}");

@@ -83,7 +83,7 @@ async fn import_dry_run_shows_servers_with_file_and_line() {
 }
 
 #[tokio::test]
-async fn import_writes_host_names_once_and_loads_their_servers() {
+async fn import_adds_hosts_to_imports_once_and_loads_servers() {
     let (hosts, file) = with(OWN);
     let (code, _, stderr) = hosts.run(&["import", "--yes"]).await;
     assert_eq!(code, Some(0), "{stderr}");

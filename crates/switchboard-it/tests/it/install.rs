@@ -289,7 +289,7 @@ async fn uninstall_keeps_later_edits_of_the_user() {
 }
 
 #[tokio::test]
-async fn crash_between_file_writes_loses_no_server() {
+async fn crash_between_install_file_writes_loses_no_server() {
     for written in [&[][..], &[USER], &[USER, CLAUDE]] {
         for next in ["uninstall claude-code --yes", "install claude-code --move --yes"] {
             let machine = Machine::with_hosts("{}\n");
@@ -322,7 +322,7 @@ async fn uninstall_undoes_install_and_later_install_with_move() {
 }
 
 #[tokio::test]
-async fn conflicting_server_stays_in_the_host_configuration() {
+async fn server_with_conflicting_entry_is_not_moved_from_host() {
     let machine =
         Machine::with_hosts(r#"{ "mcpServers": { "sentry": { "url": "https://mine" } } }"#);
     let said = machine.done("install claude-code --move --yes").await;

@@ -204,7 +204,7 @@ async fn interrupted_launcher_releases_its_lock() {
 }
 
 #[tokio::test]
-async fn connect_and_call_report_a_running_installation() {
+async fn connect_and_call_report_a_running_launcher_installation() {
     let user = User::with(&json!({ "command": "npx", "args": ["server@latest"] }));
     user.program("bin/npx", SLOW_NPX);
     // The tool may belong to a server that was never listed, whatever its prefix.
@@ -294,7 +294,7 @@ async fn failed_installation_names_variables_hidden_from_the_launcher() {
 }
 
 #[tokio::test]
-async fn launcher_runs_as_written_if_resolution_is_off() {
+async fn launcher_runs_as_written_if_resolve_launcher_is_false() {
     let entry = json!({ "command": "npx", "args": ["-y", "server"] });
     let user = User::with(&entry);
     install(&user);
@@ -421,7 +421,7 @@ impl Spawner for Slow {
 }
 
 #[tokio::test(start_paused = true)]
-async fn long_installation_continues_after_its_callers_time_out() {
+async fn launcher_installation_continues_after_the_waiting_calls_time_out() {
     let home = Home::new();
     fs::create_dir(home.path().join("switchboard")).unwrap();
     let config = r#"{ "mcpServers": { "it": { "command": "uvx", "args": ["server"] } } }"#;

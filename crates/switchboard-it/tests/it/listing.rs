@@ -116,7 +116,7 @@ async fn server_without_tools_capability_is_not_asked_for_tools() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn resources_are_callable_as_tools_unless_not_exposed() {
+async fn expose_resources_false_hides_tools_that_read_resources() {
     let world = World::of("demo", "resources-only").start();
     assert_eq!(world.call("demo_read_guide", json!({})).await.unwrap(), "# Guide");
     assert!(!world.fixture("demo").ledger().methods.contains(&"tools/list".to_owned()));
@@ -215,7 +215,7 @@ async fn listed_by_a_command(home: &Home) -> (Vec<(String, Option<Code>)>, usize
 }
 
 #[tokio::test(start_paused = true)]
-async fn command_waits_three_seconds_for_listings_only_once() {
+async fn only_first_command_waits_three_seconds_for_hanging_server() {
     let home = Home::new();
     let (seen, connections, _) = listed_by_a_command(&home).await;
     let named = |server: &str, code| (server.to_owned(), Some(code));

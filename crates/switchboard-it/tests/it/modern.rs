@@ -75,7 +75,7 @@ async fn server_era_is_detected_once_and_remembered() {
 
 /// A server that exits when it receives `server/discover`: failure F10 in `docs/safety.md`.
 #[tokio::test]
-async fn server_that_exits_on_probe_is_restarted_only_once() {
+async fn server_that_exits_on_discover_is_restarted_only_once() {
     let script = script("legacy", "exit_on_discover = { code = 3 }");
     let (greeting, connections, home) = greeted(&script, Home::new()).await;
     let expected = "server/discover initialize notifications/initialized";

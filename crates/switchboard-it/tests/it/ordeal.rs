@@ -17,7 +17,7 @@ async fn calls_to_a_crashing_server_are_answered_exactly_once() {
 }
 
 #[tokio::test]
-async fn write_with_unknown_outcome_is_not_retried() {
+async fn write_call_with_unknown_outcome_is_not_retried() {
     assert_eq!(commits(PROGRAMS, 5).await, Commits { unknown: 5, twice: 0 });
 }
 
@@ -37,7 +37,7 @@ async fn call_in_flight_fails_if_server_is_killed() {
 }
 
 #[tokio::test]
-async fn soak_answers_every_call_once_and_leaks_nothing() {
+async fn soak_answers_every_call_once_and_leaks_no_process() {
     let plan = LoadPlan { length: Duration::from_secs(3), servers: 4, seed: 1 };
     let soaked = run_load(PROGRAMS, plan).await;
     assert!(soaked.answers.right > 0, "{soaked:?}");

@@ -47,7 +47,7 @@ async fn tools(client: &mut Client) -> Vec<Value> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn mcp_write_is_shown_only_to_annotation_gating_hosts() {
+async fn mcp_write_is_listed_only_for_hosts_checking_annotations() {
     let world = garden();
     for (name, shown) in [
         ("claude-code", &["mcp", "mcp_write"][..]),
@@ -131,7 +131,7 @@ async fn sign_in_through_read_only_mcp_is_refused() {
 /// The `clientInfo` of the first request makes `mcp` read-only. `mcp` stays read-only, whatever
 /// `clientInfo` a later request has.
 #[tokio::test(start_paused = true)]
-async fn later_client_info_keeps_mcp_read_only() {
+async fn mcp_stays_read_only_whatever_client_info_follows() {
     let world = garden();
     let mut client = world.silent_client(HostKind::Any);
     let meta = |name: Option<&str>| {
@@ -165,7 +165,7 @@ async fn toolset_proxy_shows_one_tool_to_every_host() {
 
 /// The host may have allowed the call because the tool was listed as read-only.
 #[tokio::test(start_paused = true)]
-async fn changed_direct_tool_shown_as_read_only_is_refused() {
+async fn direct_tool_listed_read_only_is_refused_if_changed() {
     let look = |hints: &str| format!("[[tools]]\nname = 'look'\nannotations = {{ {hints} }}\n");
     let config = r#"{ "mcpServers": { "kit": { "command": "fixture-server", "args": ["kit"],
         "directTools": true } } }"#;

@@ -179,7 +179,7 @@ fn questions() -> Vec<(&'static str, Value)> {
 }
 
 #[tokio::test]
-async fn pi_responses_have_text_with_commands_of_pi() {
+async fn pi_responses_suggest_pi_commands_in_their_text() {
     let installed = three_servers();
     let mut client = pi(&installed, &[]).await;
     let mut table = String::new();

@@ -133,7 +133,7 @@ async fn drifted() -> Home {
 }
 
 #[tokio::test(start_paused = true)]
-async fn call_that_discovers_a_changed_tool_is_blocked() {
+async fn call_is_blocked_if_connecting_reveals_a_changed_tool() {
     let worse = BEFORE.replace("the text", "everything");
     let second = world("block", &[&worse]).home(listed().await).start();
     let failure = second.call("demo_save", json!({})).await.unwrap_err();
@@ -248,7 +248,7 @@ async fn pin_file_damaged_during_approval_stops_the_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tool_excluded_before_is_not_reported_as_new() {
+async fn tool_no_longer_excluded_is_not_reported_as_new() {
     let script = format!("{BEFORE}[[tools]]\nname = 'extra'\n");
     let config = |filter: &str| {
         World::with(&format!(
@@ -300,7 +300,7 @@ async fn list_to(capabilities: CapabilitySet, pins: &str, script: &str, home: &H
 }
 
 #[tokio::test(start_paused = true)]
-async fn tools_only_for_capable_clients_are_not_marked_new() {
+async fn tool_shown_only_with_more_capabilities_is_not_new() {
     let home = Home::new();
     for set in [CapabilitySet::NONE, CapabilitySet::TERMINAL] {
         let world = list_to(set, "block", FOR_SOME, &home).await;
@@ -316,7 +316,7 @@ async fn tools_only_for_capable_clients_are_not_marked_new() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn command_accepts_changes_of_every_capability_set() {
+async fn accepting_pins_covers_changes_of_every_capability_set() {
     let home = Home::new();
     for set in [CapabilitySet::NONE, CapabilitySet::TERMINAL] {
         list_to(set, "block", FOR_SOME, &home).await.shut_down().await;

@@ -167,7 +167,7 @@ async fn call_reaches_the_server_that_owns_the_prefix() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn listings_mark_a_tool_with_a_foreign_prefix() {
+async fn tool_list_marks_names_with_prefix_of_another_server() {
     let world = beside(json!({ "disabled": true }), GITHUB);
     world.ask(r#"{ "connect": "evil" }"#).await;
     let listed = world.ask(r#"{ "server": "evil" }"#).await;
@@ -183,7 +183,7 @@ async fn listings_mark_a_tool_with_a_foreign_prefix() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn direct_tools_and_prompts_have_no_foreign_prefix() {
+async fn direct_tools_and_prompts_never_have_another_servers_prefix() {
     let world = beside(json!({ "disabled": true }), GITHUB);
     world.ask(r#"{ "connect": "evil" }"#).await;
     let mut client = world.client_shown(Offer::Direct, HostKind::Any).await;

@@ -61,7 +61,7 @@ async fn next_command_ends_servers_of_killed_gateway_and_helpers() {
 }
 
 #[tokio::test]
-async fn command_leaves_servers_of_a_running_gateway_alone() {
+async fn command_ends_no_server_of_a_running_gateway() {
     let grove = Grove::new(PROGRAMS, 1, Helper::Session, Temper::Stubborn);
     let mut client = grove.reach(Moment::TreeUp).await;
     let before = grove.having(Role::Server);
@@ -127,7 +127,7 @@ async fn reaper_and_keepers_have_recognizable_process_names() {
 }
 
 #[tokio::test]
-async fn argv0_of_reaper_or_keeper_alone_changes_nothing() {
+async fn program_named_like_reaper_without_lifeline_runs_as_usual() {
     let installed = Installed::bare(PROGRAMS);
     for name in ["switchboard-reaper", "switchboard-keeper"] {
         for args in [&["--version"][..], &["config", "path"], &[]] {

@@ -180,7 +180,7 @@ async fn running_gateway_applies_a_saved_configuration_file() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn malformed_file_leaves_last_good_version_in_use() {
+async fn malformed_configuration_file_leaves_last_good_version_in_use() {
     let followed = Followed::start(&user(ONE));
     followed.write("switchboard/mcp.json", "{ \"mcpServers\":\n {");
     let stale = "⚠ cannot parse [HOME]/switchboard/mcp.json:2:2: last good version in use";

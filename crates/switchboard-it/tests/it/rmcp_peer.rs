@@ -191,7 +191,7 @@ impl InProcess for Adder {
 }
 
 #[tokio::test]
-async fn rmcp_server_works_behind_the_gateway() {
+async fn gateway_lists_searches_and_calls_an_rmcp_server() {
     let home = Home::new();
     let gateway = Gateway::builder(home.environment()).server("adder", Adder).build();
     let world = World::of_gateway(gateway, home);

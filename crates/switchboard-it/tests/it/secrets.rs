@@ -74,7 +74,7 @@ async fn failing_secret_command_is_reported_without_its_arguments() {
 }
 
 #[tokio::test]
-async fn secret_commands_do_not_run_without_a_connection() {
+async fn status_and_config_check_run_no_secret_command() {
     let installed = with_fields(r#""env": { "TOKEN": "!touch canary" }"#);
     for command in [&["status"][..], &["config", "check"]] {
         installed.run(command.iter().copied()).await;
@@ -83,7 +83,7 @@ async fn secret_commands_do_not_run_without_a_connection() {
 }
 
 #[tokio::test]
-async fn unexpandable_url_fails_before_any_request() {
+async fn url_with_invalid_variable_fails_before_any_request() {
     for (url, expected) in [
         ("https://example.invalid/${NOT_THERE}", "the environment variable `NOT_THERE` is not set"),
         ("https://${HOME}/", "`HOME` is used in the scheme, user, host or port of a URL"),

@@ -128,7 +128,7 @@ async fn declined_setup_writes_nothing() {
 }
 
 #[tokio::test]
-async fn connect_can_save_a_server_that_fails() {
+async fn connect_saves_a_failing_server_if_user_confirms() {
     let machine = Desk::new();
     let answers = ["", "later", "no-such-program", "", "", "k", "y"];
     let shown = machine.type_into("connect", &answers).await;
@@ -282,7 +282,7 @@ async fn new_configuration_file_gets_a_schema_file_beside_it() {
 }
 
 #[tokio::test]
-async fn added_server_is_tested_and_next_step_is_shown() {
+async fn add_command_tests_the_server_and_suggests_next_command() {
     let machine = Desk::new();
     let words: Vec<&str> = machine.program.split(' ').collect();
     let script = words[1].trim_matches('\'');

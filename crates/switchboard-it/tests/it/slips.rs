@@ -32,7 +32,7 @@ async fn invalid_entry_is_reported_instead_of_unknown_server() {
 }
 
 #[tokio::test]
-async fn keys_that_do_not_fit_the_endpoint_cause_warnings() {
+async fn keys_without_effect_beside_the_endpoint_cause_warnings() {
     let installed = installed(json!({ "mcpServers": {
         "p": { "command": "x", "headers": { "A": "b" }, "args": ["c"], "env": { "D": "e" } },
         "u": { "url": "http://127.0.0.1:1/", "args": ["c"], "env": {}, "headers": { "A": "b" } },
@@ -97,7 +97,7 @@ input_schema = { type = "object", properties = { arguments = { type = "object" }
 }
 
 #[tokio::test(start_paused = true)]
-async fn listing_of_forty_tools_is_one_page() {
+async fn tool_list_has_one_page_up_to_forty_tools() {
     let tools = |count: usize| -> String {
         let about = "It does something that takes many words. ".repeat(25);
         (0..count)

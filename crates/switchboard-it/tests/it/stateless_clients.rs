@@ -254,7 +254,7 @@ async fn elicitation_uses_only_declared_modes() {
 }
 
 #[tokio::test]
-async fn stateless_approval_covers_one_call_only() {
+async fn approval_by_stateless_client_covers_one_call_only() {
     let config = r#"{
         "mcpServers": { "demo": { "command": "fixture-server", "args": ["asking"] } },
         "settings": { "approve": "all" }

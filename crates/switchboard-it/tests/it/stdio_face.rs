@@ -47,7 +47,7 @@ async fn end_of_input_before_initialize_exits_without_warning() {
 }
 
 #[tokio::test]
-async fn tool_list_is_constant_for_every_configuration() {
+async fn default_tool_list_is_identical_for_every_configuration() {
     let servers: serde_json::Map<String, Value> = (0..20)
         .map(|n| (format!("server{n}"), json!({ "command": "fixture-server", "args": ["flaky"] })))
         .collect();

@@ -55,7 +55,7 @@ async fn disable_then_enable_restores_the_configuration_file_exactly() {
 }
 
 #[tokio::test]
-async fn disabled_flag_alone_is_not_a_server() {
+async fn entry_with_only_disabled_flag_is_not_a_server() {
     let flag = r#"{ "mcpServers": { "files": { "disabled": true } } }"#;
     let installed = Installed::with(PROGRAMS, flag);
     for command in ["enable", "disable"] {

@@ -171,7 +171,7 @@ async fn malformed_trust_file_approves_nothing() {
 }
 
 #[tokio::test]
-async fn same_definition_in_another_project_is_pending() {
+async fn approved_definition_is_pending_in_another_project() {
     let project = Project::new();
     project.write(TOUCHES, "");
     let (_, _, pending) = project.open();

@@ -78,7 +78,7 @@ async fn search_with_arguments_calls_the_clear_match() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn search_with_arguments_calls_nothing_if_unclear() {
+async fn search_with_arguments_calls_nothing_without_clear_match() {
     let refused = async |settings: &str, request: Value, why: &str| {
         let expected = format!("Not called: {why}");
         check(settings, request, &expected, &[]).await;

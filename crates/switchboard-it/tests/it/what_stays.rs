@@ -72,7 +72,7 @@ async fn subscription_is_renewed_on_the_next_connection() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn transparent_session_renews_log_level_and_subscriptions() {
+async fn transparent_session_renews_log_level_and_subscriptions_after_crash() {
     let world = World::of("kit", "everything").start();
     let (session, _host) = private_session(&world.gateway);
     let (kit, _hello) = session.open("kit").await.unwrap();

@@ -5,7 +5,7 @@ use std::path::Path;
 use switchboard_it::soak::writers::{WriterPlan, update_concurrently};
 
 #[test]
-fn killed_writers_lose_no_finished_update() {
+fn killed_process_loses_no_finished_update_of_shared_file() {
     let home = tempfile::tempdir().unwrap();
     let plan = WriterPlan { writers: 8, updates: 50, updates_per_kill: 16 };
     let program = Path::new(env!("CARGO_BIN_EXE_soak"));

@@ -136,7 +136,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
 
     #[test]
-    fn schema_outline_loses_no_fact(
+    fn outline_of_a_small_schema_states_every_constraint(
         parameters_of_it in object(any_schema()),
         definitions in prop::collection::vec(any_schema(), 0..3),
     ) {
@@ -154,7 +154,7 @@ proptest! {
 }
 
 #[test]
-fn lost_fact_check_detects_each_omission() {
+fn outline_check_detects_each_omitted_fact() {
     let schema = json!({
         "required": ["a"],
         "properties": {

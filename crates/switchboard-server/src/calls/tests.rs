@@ -80,7 +80,7 @@ fn result(id: u64) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn panic_fails_only_its_own_request() {
+async fn panic_in_a_request_handler_fails_only_its_request() {
     let line = Line::new();
     let over_http = Some(Exchange(7));
     line.run(line.responder(1, None), |_| async { panic!("on purpose") });

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn granular_tool_definition_is_an_object_schema() {
+    fn granular_tool_definition_has_an_object_input_schema() {
         let card = CARDS.iter().find(|card| card.tool == Tool::Call).unwrap();
         insta::assert_snapshot!(card.definition(), @r#"{"name":"mcp_call_tool","description":"Call a tool of a connection.","inputSchema":{"type":"object","properties":{"connection_id":{"type":"string","description":"Connection"},"tool_name":{"type":"string","description":"Tool"},"arguments":{"type":"object","description":"Arguments of the tool"}},"required":["connection_id","tool_name"]}}"#);
     }

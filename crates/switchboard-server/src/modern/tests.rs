@@ -58,7 +58,7 @@ fn request_meta_must_have_revision_and_capabilities() {
 }
 
 #[test]
-fn revision_inside_arguments_is_ignored() {
+fn protocol_version_inside_tool_arguments_is_ignored() {
     let stated = |params: Value| stated_revision(Some(&Raw::from_json(params.to_string())));
     let version = meta::PROTOCOL_VERSION;
     assert_eq!(stated(json!({ "_meta": { version: "v1" } })).as_deref(), Some("v1"));

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn approval_form_shows_short_arguments_whole() {
+    fn approval_form_shows_short_arguments_in_full() {
         let (text, is_whole) = summary(r#"{"path":"/tmp/new.txt","content":"new","n":7}"#);
         assert_eq!(text, r#"path: "/tmp/new.txt", content: "new", n: 7"#);
         assert!(is_whole);

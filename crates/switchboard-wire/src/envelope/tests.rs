@@ -65,7 +65,7 @@ fn malformed_message_gives_error_code_and_reason() {
 }
 
 #[test]
-fn duplicate_envelope_key_is_refused() {
+fn duplicate_json_rpc_envelope_key_is_refused() {
     check(
         r#"{"jsonrpc":"2.0","id":1,"method":"a","method":"b"}"#,
         "malformed -32600 the message is not JSON-RPC 2.0",
@@ -91,7 +91,7 @@ fn error_for_malformed_request_carries_its_id() {
 }
 
 #[test]
-fn envelope_keys_are_case_sensitive() {
+fn json_rpc_envelope_keys_are_case_sensitive() {
     check(r#"{"jsonrpc":"2.0","ID":1,"method":"a"}"#, "notification a -");
 }
 
@@ -111,7 +111,7 @@ fn oversized_request_is_distinguished_from_a_response() {
 }
 
 #[test]
-fn parsed_id_is_written_unchanged() {
+fn json_rpc_id_is_written_as_it_was_parsed() {
     let long = "12345678901234567890123";
     for id in ["1", "-5", "1.5", "1e2", "-0", "18446744073709551615", long, r#""a\nb""#] {
         let frame = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#);

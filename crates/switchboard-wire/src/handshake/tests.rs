@@ -142,7 +142,7 @@ async fn era_is_detected_from_the_first_response() {
 
 /// A late response to one first request was once taken for the response to the other.
 #[tokio::test(start_paused = true)]
-async fn late_responses_do_not_confuse_era_detection() {
+async fn late_handshake_response_does_not_change_the_detected_era() {
     let (d, i, done) = ("server/discover", "initialize", "notifications/initialized");
     let (old, new) = ("old 2025-11-25", "new 2026-07-28");
     let probe = Greeting::Probe;

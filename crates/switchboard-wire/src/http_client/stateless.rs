@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn parameter_header_is_one_line_for_any_value() {
+    fn parameter_header_with_unsafe_characters_is_base64_encoded() {
         let params = r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"1"}}"#;
         for (value, expected) in [
             ("us west 1", "us west 1"),

@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn unexpected_response_is_described_briefly() {
+    fn unexpected_http_response_is_described_briefly() {
         let cases = [
             (
                 "text/html; charset=utf-8",
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn retry_after_is_seconds_or_a_date() {
+    fn retry_after_header_is_seconds_or_a_date() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777 - 30);
         let cases = [
             ("2", Some(2)),

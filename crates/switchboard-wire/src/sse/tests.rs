@@ -54,12 +54,12 @@ fn event_with_name_id_retry_and_data_is_parsed() {
 }
 
 #[test]
-fn leading_byte_order_mark_is_ignored() {
+fn leading_byte_order_mark_of_sse_stream_is_ignored() {
     check("\u{feff}data: a\n\n\u{feff}data: b\n\n", &["=a"]);
 }
 
 #[test]
-fn unterminated_event_is_discarded() {
+fn unterminated_sse_event_is_discarded() {
     check("id: 1\ndata: a\n\nid: 2\ndata: b\n", &["=a", "from 1"]);
 }
 
@@ -70,7 +70,7 @@ fn event_without_data_still_sets_the_last_id() {
 }
 
 #[test]
-fn malformed_event_fields_are_ignored() {
+fn malformed_sse_fields_are_ignored() {
     check("id: 1\ndata: a\n\nid: 2\0\nretry: 1e3\nretry: \ndata: b\n\n", &["=a", "=b", "from 1"]);
     check("id: 1\n\nid\n\n", &[]);
 }
@@ -88,7 +88,7 @@ fn oversized_event_is_drained_and_next_one_read() {
 }
 
 #[test]
-fn oversized_comment_is_ignored() {
+fn oversized_sse_comment_is_ignored() {
     let comment = format!(":{}\n", "x".repeat(20_000));
     check(&format!("data: a\n{comment}data: b\n\n"), &["=a|b"]);
 }

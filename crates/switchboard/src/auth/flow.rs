@@ -358,7 +358,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn extra_parameters_cannot_replace_protocol_parameters() {
+    fn extra_authorization_parameters_cannot_replace_protocol_parameters() {
         for ours in ["state", "redirect_uri", "Redirect_URI", "request", "request_uri"] {
             assert!(is_reserved(ours), "{ours}");
         }

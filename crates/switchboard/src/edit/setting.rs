@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn value_that_would_invalidate_the_file_is_not_written() {
+    fn config_set_refuses_value_that_would_invalidate_the_file() {
         let text = r#"{ "mcpServers": { "a": { "command": "x" } } }"#;
         for (server, key, value) in [
             (None, "toolPrefix", json!("shorter")),

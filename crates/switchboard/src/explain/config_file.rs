@@ -54,7 +54,8 @@ pub fn edit(error: EditError) -> Failure {
         EditError::BadDefinition { ref server, .. } => {
             of_server(Code::Config, &server.clone(), error)
         }
-        EditError::UnknownKey { ref suggestions, .. } | EditError::NoRule { ref suggestions, .. } => {
+        EditError::UnknownKey { ref suggestions, .. }
+        | EditError::NoRule { ref suggestions, .. } => {
             let hint = did_you_mean(suggestions);
             with_hints(of_request(Code::BadRequest, error), hint)
         }

@@ -6,7 +6,7 @@ use super::files::MOST_FILES;
 use super::*;
 
 #[test]
-fn sessions_share_a_quota_and_store_nothing_above_it() {
+fn sessions_share_a_result_quota_and_never_exceed_it() {
     let home = tempfile::tempdir().unwrap();
     let session = || {
         let mut results = Results::new(Lifetime::Session, home.path(), TextLimits::default());
@@ -31,7 +31,7 @@ fn sessions_share_a_quota_and_store_nothing_above_it() {
 }
 
 #[test]
-fn result_quota_removes_the_oldest_blob_or_text() {
+fn result_over_the_session_quota_replaces_the_oldest_file() {
     let home = tempfile::tempdir().unwrap();
     let mut results = Results::new(Lifetime::Session, home.path(), TextLimits::default());
     results.quota = 10;

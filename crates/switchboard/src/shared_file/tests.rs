@@ -28,7 +28,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn edit_keeps_a_link_and_changes_its_target() {
+fn edit_keeps_a_symlink_and_changes_its_target() {
     let home = tempfile::tempdir().unwrap();
     let (link, target) = (home.path().join("link"), home.path().join("dotfiles/mcp.json"));
     symlink("dotfiles/mcp.json", &link).unwrap();

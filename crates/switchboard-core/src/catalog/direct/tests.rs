@@ -46,7 +46,7 @@ fn names(list: &DirectList) -> Vec<&str> {
 }
 
 #[test]
-fn direct_tools_of_an_entry_override_the_setting() {
+fn direct_tools_key_of_an_entry_overrides_the_setting() {
     let words = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     let check = |own: Option<DirectTools>, otherwise: DirectTools, expected: &[&str]| {
         let (server, shelf) = plain("git", &["log", "push"]);
@@ -66,7 +66,7 @@ fn direct_tools_of_an_entry_override_the_setting() {
 }
 
 #[test]
-fn direct_tools_search_makes_only_found_tools_direct() {
+fn direct_tools_set_to_search_lists_only_found_tools() {
     let (server, shelf) = saying(plain("git", &["log", "push"]), DirectTools::Search);
     let found = BTreeSet::from([
         ToolId { server: server.clone(), tool: ToolName::new("push").unwrap() },

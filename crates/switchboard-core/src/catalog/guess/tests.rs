@@ -43,7 +43,7 @@ fn tool_does_not_match_if_query_names_other_server() {
 }
 
 #[test]
-fn misspelt_name_resolves_if_exactly_one_tool_is_near() {
+fn misspelt_tool_name_resolves_to_the_only_similar_tool() {
     let code = named(&["list_issues", "get_v1", "echo", "add", "read_file", "read_files"]);
     let one = catalog(&[("github", &code)]);
     let check = |catalog: &Catalog, name: &str, expected: Option<&str>| {

@@ -25,7 +25,7 @@ fn check(definition: &str, expected: Pin) {
 }
 
 #[test]
-fn change_relevant_to_models_or_rules_breaks_the_pin() {
+fn changed_description_schema_or_annotation_causes_pin_mismatch() {
     check(SAVE, Pin::Same);
     check(&SAVE.replace("Saves.", "Saves all."), Pin::Changed);
     check(&SAVE.replace(r#""string""#, r#""number""#), Pin::Changed);
@@ -38,13 +38,13 @@ fn change_relevant_to_models_or_rules_breaks_the_pin() {
 }
 
 #[test]
-fn reordered_definition_matches_its_pin() {
+fn reordered_tool_definition_matches_its_pin() {
     let reordered = r#"{ "annotations": {"readOnlyHint": false}, "inputSchema": {"properties":{"text":{"type":"string"}}, "type":"object"}, "description":"Saves.", "title": null, "name":"save", "_meta": {"build": 7}, "icons": [] }"#;
     check(reordered, Pin::Same);
 }
 
 #[test]
-fn tool_pin_is_unknown_only_with_damaged_pin_file() {
+fn pin_state_is_unknown_only_with_damaged_pin_file() {
     assert_eq!(pin_of(SAVE, &Baseline::Off), Pin::Same);
     assert_eq!(pin_of(SAVE, &Records::default().baseline(0)), Pin::Same);
     assert_eq!(pin_of(SAVE, &Baseline::Damaged), Pin::Unknown);
@@ -62,7 +62,7 @@ fn accepting_one_tool_leaves_other_pins_unchanged() {
 }
 
 #[test]
-fn duplicate_name_does_not_replace_the_first_pin() {
+fn duplicate_tool_name_does_not_replace_the_first_pin() {
     let second = SAVE.replace("Saves.", "Saves all.");
     let baseline = PinRecord::of(&listing(&[SAVE, &second])).baseline();
     assert_eq!(pin_of(SAVE, &baseline), Pin::Same);
@@ -108,7 +108,7 @@ fn pin_diff_of_many_changes_is_limited_in_length() {
 }
 
 #[test]
-fn pin_file_with_foreign_key_or_truncated_is_rejected() {
+fn truncated_pin_file_or_mismatched_key_is_rejected() {
     let file = stored();
     let read = Records::decode(&file, "abc").unwrap();
     assert_eq!(pin_of(SAVE, &read.baseline(0)), Pin::Same);
@@ -126,7 +126,7 @@ fn stored() -> Vec<u8> {
 }
 
 #[test]
-fn pin_keys_differ_by_server_and_project() {
+fn pin_keys_differ_by_server_project_and_definition() {
     let name = |name| ServerName::new(name).unwrap();
     let keys = [
         key(&name("a"), None, "1"),
@@ -193,7 +193,7 @@ fn each_client_capability_set_has_its_own_pins() {
 }
 
 #[test]
-fn changed_tool_is_not_accepted_for_another_capability_set() {
+fn changed_tool_is_not_auto_accepted_for_other_capabilities() {
     let changed = SAVE.replace("Saves.", "Saves all.");
     let mut records = Records::default();
     records.take_first(NO_CAPABILITIES, &listing(&[SAVE]));

@@ -48,7 +48,7 @@ fn addresses(rows: &[String]) -> Vec<String> {
 }
 
 #[test]
-fn uri_of_several_servers_is_listed_with_server_name() {
+fn resource_uri_shared_by_servers_is_listed_server_qualified() {
     let catalog = catalog(&[
         ("a", &["file:///x", "file:///only", "note://{id}"]),
         ("b/c", &["file:///x", "note://{id}", "mail://{id}"]),
@@ -73,7 +73,7 @@ fn uri_of_several_servers_is_listed_with_server_name() {
 }
 
 #[test]
-fn read_of_a_template_uri_reaches_only_its_server() {
+fn uri_matching_another_servers_template_is_listed_server_qualified() {
     let github = ("github", &["repo://{owner}/{name}"][..]);
     for evil in [
         "repo://me/secrets",

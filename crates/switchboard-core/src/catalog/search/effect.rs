@@ -151,7 +151,7 @@ mod tests {
     use super::{Annotations, Intent, ToolEffect};
 
     #[test]
-    fn annotations_take_precedence_over_the_name() {
+    fn annotations_override_the_verb_in_a_tool_name() {
         let none = Annotations::default();
         let reads = Annotations { read_only: Some(true), ..none };
         let writes = Annotations { read_only: Some(false), ..none };

@@ -143,7 +143,7 @@ mod tests {
     use super::{PATTERNS, PHRASES, knows, of, parts_of};
 
     #[test]
-    fn every_hint_pattern_and_phrase_is_parsed() {
+    fn every_search_hint_pattern_and_phrase_can_be_parsed() {
         let lines = include_str!("hints.txt").lines();
         let patterns = lines.filter(|line| !line.starts_with('#') && line.contains(" > ")).count();
         assert_eq!(PATTERNS.all.len(), patterns);
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn phrase_hint_applies_only_if_its_whole_pattern_matches() {
+    fn search_hint_applies_only_if_its_whole_pattern_matches() {
         let words = |query: &str, shapes: &[&'static str]| -> Vec<&'static str> {
             let words: Vec<&str> = query.split(' ').collect();
             of(&words, shapes).iter().map(|hint| hint.word).collect()

@@ -165,7 +165,7 @@ fn synonyms_match_with_lower_weight() {
 }
 
 #[test]
-fn ranking_reports_the_fit_of_its_best_tool() {
+fn search_ranking_rates_how_well_the_best_tool_matches() {
     let judged = |query: &str| {
         let postings = indexed(&listings(&tools()));
         let ranking = rank(&postings.iter().collect::<Vec<_>>(), query);
@@ -202,13 +202,13 @@ fn deprecated_tool_ranks_behind_its_successor() {
 }
 
 #[test]
-fn query_word_of_two_known_words_is_split() {
+fn query_word_joined_from_two_known_words_is_split() {
     check("mergepull", &["github/merge_pull_request"]);
     check("writefile", &["files/write_file", "files/read_file", "browser/take_screenshot"]);
 }
 
 #[test]
-fn beginning_of_a_word_matches_from_three_letters() {
+fn word_beginning_of_three_or_more_letters_matches() {
     check("screensh", &["browser/take_screenshot"]);
     check("tick", &["trains/get-tickets"]);
     check("re", &[]);
@@ -309,7 +309,7 @@ fn check_words(text: &str, expected: &[&str]) {
 }
 
 #[test]
-fn identifiers_are_split_into_words() {
+fn search_splits_identifiers_into_words() {
     check_words("create_issue-now.v", &["create", "issue", "now", "v"]);
     check_words("getHTTPServer", &["get", "http", "server", "=gethttpserver"]);
     check_words("URLs and PRs", &["urls", "and", "prs"]);
@@ -327,7 +327,7 @@ fn check_pieces(schema: &str, expected: &[Piece<'_>]) {
 }
 
 #[test]
-fn search_reads_property_names_and_texts_in_order() {
+fn schema_property_names_and_texts_are_indexed_in_order() {
     check_pieces(
         r#"{"type": "object", "title": "no", "properties": {
             "kind": {"enum": ["a", 1, "b"]},
@@ -460,7 +460,7 @@ proptest! {
     }
 
     #[test]
-    fn reused_indexer_gives_the_same_ranking(tools in some_tools(), query in phrase()) {
+    fn shared_indexer_ranks_like_one_indexer_per_listing(tools in some_tools(), query in phrase()) {
         let listings = listings(&tools);
         let alone = |tools: &Vec<Tool>| Indexer::default().index(tools.iter().map(Tool::document));
         let postings: Vec<Postings> = listings.iter().map(alone).collect();
@@ -468,7 +468,7 @@ proptest! {
     }
 
     #[test]
-    fn added_keyword_never_lowers_the_rank(
+    fn added_keyword_never_lowers_the_rank_of_its_tool(
         mut tools in some_tools(),
         chosen in any::<prop::sample::Index>(),
         keyword in phrase(),

@@ -140,7 +140,7 @@ fn removing_an_added_allow_item_restores_the_file() {
 
 /// Each row has the text before, the edit and the text after.
 #[test]
-fn file_of_any_layout_can_be_edited() {
+fn edit_follows_the_layout_of_the_configuration_file() {
     let put = || set(&["mcpServers", "a"], json!({ "url": "https://a" }));
     let allow = || with(&["settings", "allow"], Change::AddItem("a".into()));
     let remove = || with(&["mcpServers", "a"], Change::Remove);
@@ -204,7 +204,7 @@ fn file_of_any_layout_can_be_edited() {
 }
 
 #[test]
-fn edit_inside_a_value_of_wrong_type_is_refused() {
+fn edit_of_malformed_file_or_wrong_type_is_refused() {
     let add = with(&["settings", "allow"], Change::AddItem("a".into()));
     let refusal = |text: &str| apply(text, std::slice::from_ref(&add)).unwrap_err().to_string();
     insta::assert_snapshot!(refusal("{ \"settings\": { \"allow\": [\"b\" } }"), @"line 1, column 31: unexpected close brace");
@@ -215,7 +215,7 @@ fn edit_inside_a_value_of_wrong_type_is_refused() {
 }
 
 #[test]
-fn value_at_an_existing_path_is_returned() {
+fn value_lookup_returns_only_values_at_existing_paths() {
     let at = |at: &[&str]| value_at(COMMENTED, at).unwrap();
     assert_eq!(at(&["mcpServers", "github", "args"]), Some(json!(["--read-only"])));
     assert_eq!(at(&["mcpServers", "old"]), None);

@@ -32,7 +32,7 @@ fn every_variable_form_is_expanded_once() {
 }
 
 #[test]
-fn incomplete_variable_stays_literal_text() {
+fn incomplete_variable_syntax_stays_literal_text() {
     for text in ["$A", "${", "${}", "${A", "${A b}", "$env:", "{env:}", "{A}", "$$", "{}", "!x"] {
         check(text, Ok(text));
     }
@@ -50,7 +50,7 @@ fn leading_tilde_is_the_home_directory() {
 }
 
 #[test]
-fn editor_variables_expand_to_project_and_home() {
+fn workspace_folder_and_user_home_variables_are_expanded() {
     check("${workspaceFolder}/run.js --in=${userHome}/x", Ok("/p/run.js --in=/h/u/x"));
     // Only `${workspaceFolder}` is special. With `env:`, it is an environment variable of that
     // name.
@@ -154,7 +154,7 @@ proptest! {
     }
 
     #[test]
-    fn template_expansion_never_panics(text in "\\PC{0,40}|[!~$\\{\\}env:A'\"\\\\ -]{0,40}") {
+    fn expanding_an_arbitrary_variable_template_never_panics(text in "\\PC{0,40}|[!~$\\{\\}env:A'\"\\\\ -]{0,40}") {
         expand_value(&Template::new(text.clone()), &WITH).ok();
         expand_url(&Template::new(text.clone()), &WITH).ok();
         variables_in(&Template::new(text));

@@ -62,7 +62,7 @@ fn active(target: Target, text: &str) -> (Vec<String>, Presence) {
 }
 
 #[test]
-fn host_entry_is_added_and_removed_byte_for_byte() {
+fn removing_an_added_host_entry_restores_the_file_exactly() {
     for target in targets() {
         let text = sample(target);
         let with = install(target, &text, "/opt/switchboard").unwrap();
@@ -135,7 +135,7 @@ fn host_entry_is_added_to_an_empty_file() {
 }
 
 #[test]
-fn codex_tables_are_edited_in_place() {
+fn install_keeps_comments_and_order_of_codex_tables() {
     let with = install(Target::Host(Host::Codex), TABLES, "switchboard").unwrap();
     let off = disable_servers(Target::Host(Host::Codex), &with, &["docs".to_owned()]).unwrap();
     insta::assert_snapshot!(off, @r#"
@@ -214,7 +214,7 @@ fn host_entry_of_older_switchboard_gains_missing_arguments() {
 }
 
 #[test]
-fn variables_are_passed_in_the_syntax_of_the_host() {
+fn host_entry_passes_environment_variables_in_host_syntax() {
     let variables = ["MY_TOKEN".to_owned(), "OTHER".to_owned()];
     let with = |target, text: &str, variables: &[String]| {
         let setup = Setup { command: "switchboard", variables, version: None };

@@ -16,7 +16,7 @@ fn comments_trailing_commas_and_both_root_keys_are_accepted() {
 }
 
 #[test]
-fn empty_user_file_is_an_error() {
+fn empty_user_configuration_file_is_an_error() {
     for text in ["", " \n", "// only\n/* this */", "\u{feff}"] {
         let empty = "f:1:1: error: the file is empty; write `{}` to configure nothing";
         check(USER, text, empty);
@@ -78,7 +78,7 @@ f:7:20: error: `mcpServers.f.command` must be a string that is not empty",
 }
 
 #[test]
-fn number_out_of_range_or_unknown_choice_is_refused() {
+fn out_of_range_number_or_unknown_keyword_is_refused() {
     check(
         USER,
         r#"{"mcpServers": {
@@ -156,7 +156,7 @@ fn slips(word: &str) -> Vec<String> {
 }
 
 #[test]
-fn misspelt_key_of_rules_makes_rules_unparseable() {
+fn misspelt_rule_key_makes_all_rules_unparseable() {
     for slip in slips("mcpServers") {
         let text = format!(r#"{{"{slip}": {{"s": {{"excludeTools": ["ex"]}}}}}}"#);
         assert_eq!(spoilt(&text), (true, vec![]), "{text}");
@@ -273,7 +273,7 @@ fn unrelated_unknown_keys_do_not_affect_the_rules() {
 }
 
 #[test]
-fn misspelt_servers_key_is_reported_with_the_nearest() {
+fn unknown_root_key_error_suggests_mcp_servers_or_settings() {
     check(
         USER,
         "{\n \"context_servers\": {\"s\": {\"excludeTools\": []}}, \"config\": {\"deny\": []}}",
@@ -389,7 +389,7 @@ fn servers_over_the_limit_cause_only_one_diagnostic() {
 }
 
 #[test]
-fn position_in_a_huge_line_is_found_quickly() {
+fn error_position_in_a_huge_line_is_found_quickly() {
     let fields = r#""command": "é", "debug": true, "roots": true, "name": "n""#;
     let servers: String = (0..990).map(|n| format!("\"s{n}\": {{{fields}}},")).collect();
     let padding = "é".repeat(400_000);
@@ -405,7 +405,7 @@ fn position_in_a_huge_line_is_found_quickly() {
 }
 
 #[test]
-fn url_without_scheme_is_an_error_that_quotes_nothing() {
+fn error_about_url_without_scheme_does_not_quote_it() {
     for url in [
         "localhost:8080/mcp?token=hunter2",
         "h.example/mcp?key=hunter2",

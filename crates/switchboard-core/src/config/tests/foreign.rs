@@ -106,7 +106,7 @@ fn vs_code_input_variables_are_unsupported() {
 }
 
 #[test]
-fn codex_tables_are_parsed_with_their_own_keys() {
+fn codex_server_tables_and_codex_only_keys_are_parsed() {
     let text = r#"
 model = "gpt-5"
 [mcp_servers.files]
@@ -241,7 +241,7 @@ fn zed_command_forms_are_parsed_and_extensions_ignored() {
 }
 
 #[test]
-fn gemini_cli_transport_follows_the_url_key() {
+fn gemini_cli_url_key_decides_the_transport() {
     let text = r#"{
   "mcp": {"excluded": ["b"], "allowed": ["a", "b", "c", "d"]},
   "mcpServers": {
@@ -289,7 +289,7 @@ fn size_limit_of_host_files_is_lower_in_projects() {
 }
 
 #[test]
-fn thousands_of_passed_variables_are_each_read_once() {
+fn thousands_of_codex_env_vars_are_parsed_without_duplicates() {
     let names: Vec<String> = (0..9_000).map(|n| format!("\"n{n}\"")).collect();
     let names = names.join(",");
     let codex = format!("[mcp_servers.a]\ncommand = 'x'\nenv_vars = [{names}]\nenv = {{n1 = '1'}}");
@@ -331,7 +331,7 @@ proptest! {
     }
 
     #[test]
-    fn mutation_of_a_host_file_never_panics(
+    fn parsing_a_mutated_host_file_never_panics(
         (text, host) in prop_oneof![
             Just((CODEX, Host::Codex)),
             Just((VALID, Host::Cursor)),

@@ -64,7 +64,7 @@ fn imported_entry_fills_unset_fields_for_the_same_endpoint() {
 }
 
 #[test]
-fn own_endpoint_overrides_disabled_flag_of_host() {
+fn own_entry_with_endpoint_overrides_disabled_flag_of_host() {
     const CLINE: Option<Host> = Some(Host::Cline);
     let off = r#"{"command": "x", "disabled": true}"#;
     check(&[("c", USER, CLINE, off)], false, "usable: command=c disabled=c");

@@ -48,7 +48,7 @@ fn later_file_overrides_an_earlier_one_by_field() {
 }
 
 #[test]
-fn changed_endpoint_inherits_no_credentials() {
+fn entry_with_changed_endpoint_inherits_no_credentials() {
     let remote = r#"{"url": "https://a", "headers": {"A": "1"}, "auth": "bearer",
         "bearerToken": "t", "bearerTokenEnv": "T", "bearerTokenStore": true, "type": "http", "account": "a",
         "oauth": {}, "requestHeadersCommand": {"command": "c"}, "caFile": "c", "env": {},
@@ -160,7 +160,7 @@ fn pending_server_names_the_file_with_its_endpoint() {
 }
 
 #[test]
-fn oversized_definition_cannot_be_approved() {
+fn oversized_server_definition_cannot_be_approved() {
     let env = |count: usize| {
         let pairs: Vec<String> = (0..count).map(|index| format!(r#""A{index}": "x""#)).collect();
         format!(r#"{{"command": "x", "env": {{{}}}}}"#, pairs.join(","))
@@ -228,7 +228,7 @@ fn rejected_entry_is_listed_with_name_and_reason() {
 }
 
 #[test]
-fn overlong_text_value_is_refused() {
+fn overlong_text_value_in_configuration_is_refused() {
     let file = |length: usize| {
         format!(
             r#"{{"mcpServers": {{"s": {{"command": "x", "args": ["{}"]}}}}}}"#,

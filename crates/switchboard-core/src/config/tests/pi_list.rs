@@ -16,7 +16,7 @@ fn server(fields: &str) -> ServerEntry {
 }
 
 #[test]
-fn complete_pi_list_is_parsed() {
+fn complete_pi_server_list_is_parsed() {
     check(
         r#"{
   "$schema": "./mcp-servers.schema.json", "version": "1.0", "name": "n", "description": "d",

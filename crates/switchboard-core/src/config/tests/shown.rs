@@ -6,7 +6,7 @@ use super::*;
 use crate::config::{schema, show};
 
 #[test]
-fn shown_entry_masks_literals_but_keeps_templates() {
+fn config_show_masks_literal_secrets_but_keeps_variables() {
     let check = |fields: &str, expected: serde_json::Value| {
         assert_eq!(serde_json::Value::from(entry(fields).show()), expected, "{fields}");
     };
@@ -93,7 +93,7 @@ fn config_show_lists_field_origins_and_pending_changes() {
 }
 
 #[test]
-fn file_schema_accepts_what_the_parser_accepts() {
+fn configuration_schema_and_parser_accept_the_same_files() {
     let file = schema::file();
     let keys = |value: &serde_json::Value| -> Vec<String> {
         value["properties"].as_object().unwrap().keys().cloned().collect()
@@ -129,7 +129,7 @@ fn file_schema_accepts_what_the_parser_accepts() {
 }
 
 #[test]
-fn pi_list_schema_accepts_what_its_parser_accepts() {
+fn pi_server_list_schema_and_parser_accept_equal_files() {
     let validator = jsonschema::validator_for(&schema::pi_servers()).unwrap();
     for (server, valid) in [
         (r#"{"id": "a", "url": "npx x", "enabled": true, "timeout": 1000, "name": "n"}"#, true),

@@ -40,7 +40,7 @@ fn compaction_leaves_text_other_than_json_unchanged() {
 }
 
 #[test]
-fn compaction_changes_only_the_text_of_a_block() {
+fn json_compaction_keeps_annotations_and_embedded_resources() {
     let raw = r#"{"content":[{ "annotations":{"priority":0.50},"type":"text","text":"{ \"a\": \"x y\" }", "_meta":{}},
         {"type":"resource","resource":{"uri":"a:b","text":"[ 1 ]"}}]}"#;
     let output = compact(raw);
@@ -53,7 +53,7 @@ fn compaction_changes_only_the_text_of_a_block() {
 
 proptest! {
     #[test]
-    fn compact_value_is_equal_and_never_longer(value in any_json(), pretty in any::<bool>()) {
+    fn compacted_json_is_equal_and_never_longer(value in any_json(), pretty in any::<bool>()) {
         let text = if pretty { format!("{value:#}") } else { value.to_string() };
         let raw = json!({"content": [{"type": "text", "text": text}]}).to_string();
         let output = compact(&raw);

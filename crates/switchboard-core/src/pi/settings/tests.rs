@@ -119,7 +119,7 @@ fn pi_mcp_adapter_is_recognized_in_every_source_form() {
 }
 
 #[test]
-fn builtin_mcp_state_follows_the_rules_of_pi() {
+fn pi_extensions_list_decides_whether_builtin_mcp_is_enabled() {
     for (extensions, expected) in [
         ("[]", BuiltIn::On),
         (r#"["+builtin:mcp"]"#, BuiltIn::On),

@@ -64,7 +64,7 @@ fn connect_reply_lists_transport_and_tools() {
 }
 
 #[test]
-fn failed_connection_states_the_cause() {
+fn connection_failure_reply_states_the_cause() {
     let check = |error: ConnectError, expected: &str| {
         assert_eq!(connect_error(&error), format!("Connection failed: {expected}"));
     };
@@ -82,7 +82,7 @@ fn failed_connection_states_the_cause() {
 }
 
 #[test]
-fn connections_are_listed_with_state_and_implementation() {
+fn connection_list_shows_state_tools_and_server_version() {
     let line = |id: &str, address: &str, state, tools, name: &str| ConnectionLine {
         id: server(id),
         address: address.to_owned(),
@@ -225,7 +225,7 @@ fn reply_to_a_registered_handler_describes_its_filter() {
 }
 
 #[test]
-fn unknown_connection_failure_is_worded_for_granular_tools() {
+fn granular_failures_do_not_mention_the_mcp_tool() {
     let asked = RequestedNames { connection: "x", tool: "invalid_tool" };
     let of = |code| Failure::new(code, Subject::Request, ConnectError::TooMany);
     assert_eq!(failure(&of(Code::UnknownServer), asked), "Error: Connection 'x' not found");

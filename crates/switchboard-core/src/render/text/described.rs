@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn annotations_are_shown_only_if_they_are_meaningful() {
+    fn description_shows_read_only_destructive_or_idempotent_annotation() {
         let check = |declared: &str, expected: &[&str]| {
             assert_eq!(hints(&serde_json::from_str(declared).unwrap()), expected);
         };

@@ -19,7 +19,7 @@ fn check(arguments: Value, expected: &str) {
 }
 
 #[test]
-fn each_request_mode_is_parsed() {
+fn parameters_of_mcp_decide_the_request_mode() {
     check(json!({}), "Status");
     check(json!(null), "Status");
     check(
@@ -145,7 +145,7 @@ fn request_mode_with_lower_precedence_is_ignored_and_reported() {
 }
 
 #[test]
-fn blank_parameters_are_ignored() {
+fn blank_parameters_of_mcp_are_ignored() {
     check(json!({"tool": "", "args": null, "search": null, "server": " "}), "Status");
 }
 

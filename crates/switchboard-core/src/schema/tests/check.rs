@@ -60,7 +60,7 @@ fn check(args: Value, expected: Result<Value, &str>) {
 }
 
 #[test]
-fn value_with_exactly_one_possible_correction_is_repaired() {
+fn argument_with_exactly_one_possible_correction_is_repaired() {
     check(json!({"count": "7"}), Ok(json!({"count": 7})));
     check(json!({"ratio": "0.1"}), Ok(json!({"ratio": 0.1})));
     check(json!({"deep": "true"}), Ok(json!({"deep": true})));
@@ -96,7 +96,7 @@ fn repair_leaves_a_valid_value_unchanged() {
 }
 
 #[test]
-fn value_with_several_possible_corrections_is_not_repaired() {
+fn argument_with_several_possible_corrections_is_not_repaired() {
     check(json!({"count": "seven"}), Err("`count` must be an integer, not a string"));
     check(json!({"count": ""}), Err("`count` must be an integer, not a string"));
     check(json!({"deep": "yes"}), Err("`deep` must be a boolean, not a string"));
@@ -147,7 +147,7 @@ fn json_string_with_duplicate_key_is_not_unpacked() {
 }
 
 #[test]
-fn each_mismatch_names_its_path_and_cause() {
+fn argument_error_names_path_and_cause_of_each_mismatch() {
     check(json!({"count": 0}), Err("`count` must be at least 1"));
     check(json!({"count": "11"}), Err("`count` must be at most 10"));
     check(json!({"tags": ["x"]}), Err("`tags[0]` must have at least 2 characters"));
@@ -208,13 +208,13 @@ fn parameter_allowed_by_an_open_schema_is_not_renamed() {
 }
 
 #[test]
-fn repeated_mismatch_is_reported_once() {
+fn repeated_argument_mismatch_is_reported_once() {
     let schema = json!({"allOf": [{"required": ["a"]}, {"required": ["a"]}]});
     assert_eq!(outcome(&schema, json!({})), Err("`a` is required".to_owned()));
 }
 
 #[test]
-fn format_keyword_is_not_validated() {
+fn schema_format_keyword_is_not_validated() {
     let schema = json!({
         "$schema": "http://json-schema.org/draft-07/schema#",
         "properties": {"a": {"type": "string", "format": "email"}}
@@ -223,7 +223,7 @@ fn format_keyword_is_not_validated() {
 }
 
 #[test]
-fn schema_dialect_decides_what_is_checked() {
+fn arguments_are_checked_by_the_declared_schema_dialect() {
     let schema =
         |dialect: Value| json!({"$schema": dialect, "properties": {"a": {"type": "string"}}});
     let refuses = |dialect: &str| outcome(&schema(json!(dialect)), json!({"a": true})).is_err();

@@ -88,7 +88,7 @@ fn schema_references_that_expand_exponentially_are_refused() {
 }
 
 #[test]
-fn long_reference_chain_is_refused() {
+fn long_schema_reference_chain_is_refused() {
     let mut defs = Map::new();
     for level in 0..3_000 {
         defs.insert(format!("d{level}"), json!({"$ref": format!("#/$defs/d{}", level + 1)}));
@@ -109,7 +109,7 @@ fn huge_enum_of_a_schema_is_shortened() {
 }
 
 #[test]
-fn pattern_matches_in_linear_time() {
+fn schema_pattern_matches_hostile_text_in_linear_time() {
     let schema = json!({"properties": {"a": {"pattern": "^(a+)+$"}, "b": {"pattern": "(x{1,1000}){1,1000}"}}});
     let validator = Validator::compile(&schema).unwrap();
     let hostile = "a".repeat(50_000) + "!";
@@ -126,7 +126,7 @@ fn deeply_nested_arguments_are_refused() {
 }
 
 #[test]
-fn check_of_a_branching_recursive_schema_ends() {
+fn schema_check_of_branching_recursion_terminates() {
     let branch = |name: &str| json!({"properties": {"a": {"$ref": "#"}}, "required": [name]});
     let schema = json!({"anyOf": [branch("x"), branch("y")]});
     let validator = Validator::compile(&schema).unwrap();
@@ -221,7 +221,7 @@ fn any_json() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn texts_about_any_schema_and_arguments_are_bounded(
+    fn outline_signature_and_errors_of_any_schema_are_bounded(
         schema in any_json(),
         properties in any_json(),
         args in prop::collection::vec(("[a-z$]{1,3}", any_json()), 0..4)

@@ -105,7 +105,7 @@ fn outline_of_a_schema_without_parameters_is_empty() {
 }
 
 #[test]
-fn descriptions_cannot_break_lines_or_hide_text() {
+fn parameter_description_is_one_line_without_hidden_characters() {
     let schema =
         json!({"properties": {"a": {"description": "one\u{200b}\n\ntwo\u{202e} \u{7}three"}}});
     assert_eq!(parameters(&schema), "a?: any - one two three");

@@ -33,7 +33,7 @@ fn required_parameters_come_first_in_declared_order() {
 }
 
 #[test]
-fn every_schema_type_has_a_short_text() {
+fn signature_has_a_short_text_for_every_schema_type() {
     check_type(json!({"type": "string"}), "string");
     check_type(json!({}), "any");
     check_type(json!(true), "any");
@@ -76,7 +76,7 @@ fn signature_shows_nested_objects_to_a_small_depth() {
 }
 
 #[test]
-fn only_local_references_are_followed() {
+fn signature_follows_only_local_schema_references() {
     let schema = |reference: &str| {
         json!({
             "properties": {"a": {"$ref": reference}},
@@ -131,7 +131,7 @@ fn signature_without_parameters_has_empty_parentheses() {
 }
 
 #[test]
-fn output_schema_becomes_one_type() {
+fn output_schema_is_shown_as_one_inline_type() {
     let schema = json!({
         "type": "object",
         "properties": {"items": {"type": "array", "items": {

@@ -90,7 +90,7 @@ fn error_text_of_another_issuer_is_not_shown() {
 }
 
 #[test]
-fn authorization_error_is_one_short_safe_line() {
+fn authorization_error_is_shown_as_one_short_escaped_line() {
     let check = |query: &str, expected: &str| {
         let query = format!("state={STATE}&{query}");
         assert_eq!(of_query(&query, &silent()).unwrap_err().to_string(), expected);

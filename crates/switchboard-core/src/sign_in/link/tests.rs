@@ -20,7 +20,7 @@ fn outcomes(texts: &[&str], server: &str) -> String {
 }
 
 #[test]
-fn non_web_url_is_not_opened() {
+fn url_without_http_scheme_or_host_is_not_opened() {
     insta::assert_snapshot!(outcomes(&[
         "",
         " ",

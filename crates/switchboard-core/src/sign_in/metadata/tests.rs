@@ -37,7 +37,7 @@ fn resource(server: &str, document: &Value) -> Result<Resource, BadDocument> {
 }
 
 #[test]
-fn metadata_locations_follow_the_specifications() {
+fn oauth_metadata_is_requested_at_the_well_known_urls() {
     let server = url("https://mcp.example.com/a/mcp/?x=1#y");
     assert_eq!(
         texts(&Resource::locations(&server)),
@@ -212,7 +212,7 @@ fn malformed_metadata_document_is_rejected() {
 }
 
 #[test]
-fn metadata_text_in_an_error_is_short_and_safe() {
+fn issuer_quoted_in_metadata_error_is_short_and_escaped() {
     let long = format!("https://evil.example/\u{1b}[31m{}", "x".repeat(5_000));
     let message = authority(json!({ "issuer": long })).unwrap_err().to_string();
     assert!(message.len() < 400 && !message.contains('\u{1b}'), "{message}");

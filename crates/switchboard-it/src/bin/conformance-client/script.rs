@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn scenario_context_decides_the_tool_calls() {
+    fn conformance_scenario_context_decides_the_tool_calls() {
         let context = json!({ "toolCalls": [
             { "name": "b", "arguments": { "region": "north" } }, { "name": "a" }, "nonsense",
         ] });
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn schema_of_another_tool_is_echoed_unchanged() {
+    fn conformance_client_echoes_a_tool_schema_unchanged() {
         let schema = json!({ "$defs": { "a": { "$anchor": "b" } }, "required": ["c"] });
         let echo = json!({ "properties": { "schema": {} }, "required": ["schema"] });
         let tools = [tool(ECHOED, schema.clone()), tool(ECHO, echo)];

@@ -23,7 +23,7 @@ fn files(below: &Path) -> Vec<PathBuf> {
 }
 
 #[tokio::test]
-async fn ad_hoc_server_works_unconfigured_and_writes_nothing() {
+async fn ad_hoc_server_needs_no_configuration_and_writes_nothing() {
     let installed = fresh();
     let told = async |line: &str| transcript(&installed, &format!("{line} {STDIO}")).await;
     insta::assert_snapshot!(told("call echo text=hi").await, @r"

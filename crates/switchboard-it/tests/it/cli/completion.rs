@@ -61,7 +61,7 @@ async fn config_option_decides_which_servers_are_completed() {
 }
 
 #[tokio::test]
-async fn completion_of_commands_works_with_a_damaged_configuration() {
+async fn commands_are_completed_despite_a_damaged_configuration() {
     let installed = Installed::with(PROGRAMS, "{ \"mcpServers\": ");
     assert_eq!(candidates(&installed, &["switchboard", "desc"]).await, ["describe"]);
     assert_eq!(candidates(&installed, &["switchboard", "describe", "x"]).await, [""; 0]);

@@ -94,7 +94,7 @@ async fn connect_approval_shows_every_character_of_command_or_url() {
 }
 
 #[tokio::test]
-async fn connection_named_like_a_configured_server_is_refused() {
+async fn ad_hoc_connection_named_like_configured_server_is_refused() {
     let installed = installed();
     let config = json!({ "mcpServers": { "github": { "command": "nowhere" } } });
     installed.write("switchboard/mcp.json", &config.to_string());
@@ -135,7 +135,7 @@ fn files(directory: &Path) -> BTreeSet<PathBuf> {
 }
 
 #[tokio::test]
-async fn ended_session_leaves_no_trace_of_ad_hoc_connections() {
+async fn ended_session_leaves_no_ad_hoc_process_or_file() {
     let installed = Installed::bare(PROGRAMS);
     let log = installed.spawn_log().display().to_string();
     let loud = "[faults]\nstderr_flood_bytes = 100000\n[[tools]]\nname = 'echo'\n";

@@ -29,7 +29,7 @@ impl Machine {
 }
 
 #[tokio::test]
-async fn installation_in_second_directory_leaves_the_first_unchanged() {
+async fn install_in_second_codex_directory_leaves_the_first_unchanged() {
     let machine = Machine::with_codex(&["a", "b"]);
     let before = machine.files();
     machine.codex("a", "install codex --move --yes").await;
@@ -47,7 +47,7 @@ async fn installation_in_second_directory_leaves_the_first_unchanged() {
 }
 
 #[tokio::test]
-async fn moved_server_stays_until_every_directory_is_uninstalled() {
+async fn moved_server_stays_until_every_codex_directory_is_uninstalled() {
     let machine = Machine::with_codex(&["a", "b"]);
     machine.installed.write("b/config.toml", &CODEX.replace("NAME", "a"));
     let before = machine.files();
@@ -161,7 +161,7 @@ async fn reinstall_keeps_using_the_host_file_installed_first() {
 }
 
 #[tokio::test]
-async fn uninstall_removes_permissions_when_the_entry_is_gone() {
+async fn uninstall_removes_host_permissions_even_if_entry_is_gone() {
     let machine = Machine::bare();
     let file = ".gemini/settings.json";
     machine.installed.write(file, r#"{ "mcp": { "allowed": ["a"] } }"#);

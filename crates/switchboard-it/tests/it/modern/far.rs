@@ -111,7 +111,7 @@ async fn header_mismatch_is_retried_once_after_relisting() {
 }
 
 #[tokio::test]
-async fn abandoned_stateless_call_closes_its_response() {
+async fn abandoned_stateless_call_closes_the_response_stream() {
     let tools = "[[tools]]\nname = 'wait'\nbehaviour = 'wait'\n";
     let fixture = HttpFixture::start(&modern("events", tools)).await;
     let world = world(&fixture, "");
@@ -127,7 +127,7 @@ async fn abandoned_stateless_call_closes_its_response() {
 }
 
 #[tokio::test]
-async fn broken_stateless_response_is_not_resumed() {
+async fn broken_stateless_response_stream_is_not_resumed() {
     // With event ids a client could resume the stream.
     let script = modern("events", &format!("event_ids = true\ncut_calls = true\n{ECHO}"));
     let fixture = HttpFixture::start(&script).await;
@@ -139,7 +139,7 @@ async fn broken_stateless_response_is_not_resumed() {
 }
 
 #[tokio::test]
-async fn list_changes_arrive_on_the_listen_response() {
+async fn stateless_list_change_arrives_on_the_listen_response_stream() {
     let tools = "[[tools]]\nname = 'change'\nbehaviour = 'change_tools'\n";
     let script = modern("json", tools).replace("list_changed = false", "list_changed = true");
     let fixture = HttpFixture::start(&script).await;

@@ -47,7 +47,7 @@ fn approvals(installed: &Installed) -> String {
 }
 
 #[tokio::test]
-async fn definition_shown_in_pi_can_be_approved() {
+async fn server_definition_shown_in_pi_can_be_approved() {
     let (installed, project) = project();
     let mut client = pi_in(&installed, &project).await;
     let status = client.ask("switchboard/status", json!({})).await;
@@ -76,7 +76,7 @@ async fn definition_shown_in_pi_can_be_approved() {
 }
 
 #[tokio::test]
-async fn unshown_definitions_cannot_be_approved_in_pi() {
+async fn server_definition_not_shown_in_pi_cannot_be_approved() {
     let (installed, project) = project();
     let two = |args: &str| {
         write(

@@ -164,7 +164,7 @@ async fn invalid_header_is_named_without_its_value() {
 }
 
 #[tokio::test]
-async fn project_headers_command_runs_only_as_approved() {
+async fn project_header_command_with_changed_script_does_not_run() {
     let fixture = HttpFixture::start(&served("json", "everything")).await;
     let installed = Installed::bare(PROGRAMS);
     let entry = json!({ "url": fixture.url(), "headers": { "X-One": "!/bin/sh token.sh" } });

@@ -20,7 +20,7 @@ async fn called(url: &str, variable: &str, proxy: &str) -> Output {
 }
 
 #[tokio::test]
-async fn call_uses_the_proxy_of_the_environment() {
+async fn remote_call_uses_proxy_named_by_environment_variable() {
     let fixture = HttpFixture::start(&served("json", "everything")).await;
     let proxy = fixture.url().replace("/mcp", "");
     for variable in ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"] {

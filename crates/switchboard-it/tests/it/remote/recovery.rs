@@ -30,7 +30,7 @@ async fn lost_session_is_reopened_once_for_concurrent_calls() {
 }
 
 #[tokio::test]
-async fn repeatedly_forgotten_session_is_no_crash_loop() {
+async fn calls_succeed_although_the_server_repeatedly_forgets_the_session() {
     let script = format!("{}forget_after = 12\n", served("json", "everything"));
     let fixture = HttpFixture::start(&script).await;
     let world = world(&fixture, "");
@@ -157,7 +157,7 @@ async fn call_fails_at_once_with_long_retry_after() {
 }
 
 #[tokio::test]
-async fn permanently_busy_server_is_retried_for_few_calls() {
+async fn retries_of_calls_to_permanently_busy_server_are_limited() {
     let fixture = busy(429, "0", 1_000).await;
     let world = Arc::new(world(&fixture, ""));
     for (_, answer) in at_once(&world, 50, |_| json!({ "text": "x" })).await {

@@ -119,7 +119,7 @@ async fn unreachable_url_failure_explains_the_reason() {
 }
 
 #[tokio::test]
-async fn only_four_statuses_trigger_the_sse_fallback() {
+async fn sse_fallback_follows_only_status_404_405_406_415() {
     for status in [400, 401, 403, 404, 405, 406, 409, 410, 415, 422, 429, 500, 501, 502, 503] {
         for kind in ["http", "streamable-http"] {
             let script = canned(&format!("status = {status}\nto = 'initialize'"));

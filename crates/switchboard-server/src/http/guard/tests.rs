@@ -20,7 +20,7 @@ fn head(host: &str) -> Parts {
 }
 
 #[test]
-fn host_header_must_be_loopback_or_bound_with_port() {
+fn host_header_must_name_loopback_or_the_bound_address() {
     let check = |bound: &str, host: &str, ours: bool| {
         let (_home, guard) = guard(bound);
         assert_eq!(guard.admit(&head(host)).is_ok(), ours, "{host} at {bound}");

@@ -16,7 +16,7 @@ async fn written(events: Events) -> String {
 }
 
 #[tokio::test]
-async fn events_have_an_id_and_one_data_line() {
+async fn sse_event_has_an_id_and_one_data_line() {
     let check = async |frame: &'static str, expected: &str| {
         let (feed, tap) = queue(&Unsent::default());
         feed.put(event(1, frame)).unwrap();
@@ -30,7 +30,7 @@ async fn events_have_an_id_and_one_data_line() {
 }
 
 #[tokio::test]
-async fn primed_stream_starts_with_an_id_before_any_message() {
+async fn primed_sse_stream_begins_with_an_empty_event() {
     let (feed, tap) = queue(&Unsent::default());
     feed.put(event(2, "{}\n")).unwrap();
     drop(feed);
@@ -69,7 +69,7 @@ async fn silent_stream_sends_keep_alive_comments() {
 }
 
 #[test]
-fn slow_reader_loses_its_stream_above_the_limit() {
+fn sse_stream_ends_if_too_many_bytes_are_unread() {
     let megabyte = |number| event(number, vec![b'x'; 1024 * 1024]);
     let (feed, mut tap) = queue(&Unsent::default());
     let taken = (1..100).take_while(|number| feed.put(megabyte(*number)).is_ok()).count();

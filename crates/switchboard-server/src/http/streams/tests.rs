@@ -107,7 +107,7 @@ async fn response_sent_as_json_is_not_stored_for_resumption() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn foreign_or_invented_event_id_cannot_be_resumed() {
+async fn stream_resume_with_foreign_or_invented_id_is_refused() {
     let (streams, other) = (Streams::new(Unsent::default()), Streams::new(Unsent::default()));
     let (exchange, _lost) = open(&streams, 1);
     tell(&streams, Some(exchange), "step");

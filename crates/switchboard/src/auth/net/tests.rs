@@ -121,7 +121,7 @@ async fn oauth_request_has_minimal_headers_and_no_cookies() {
 }
 
 #[tokio::test]
-async fn same_origin_redirects_are_followed_three_times() {
+async fn at_most_three_same_origin_redirects_are_followed() {
     for status in [301, 302, 303, 307, 308] {
         let stub = Stub::start(move |path| {
             let step: u32 = path.trim_start_matches('/').parse().unwrap();

@@ -154,7 +154,7 @@ async fn error_that_echoes_the_request_omits_its_secrets() {
 }
 
 #[test]
-fn secrets_are_removed_in_every_encoding() {
+fn error_text_omits_request_secrets_in_every_encoding() {
     use oauth2::http::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 
     let body =

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn encrypted_secret_needs_the_key_it_was_written_with() {
+    fn encrypted_secret_is_readable_only_with_its_key() {
         let directory = tempfile::tempdir().unwrap();
         let at = |key| files(directory.path(), key);
         let secret = Secret::new("canary");

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn token_index_round_trips_and_damage_is_rejected() {
+    fn written_token_index_is_parsed_and_damaged_one_rejected() {
         let mut entry =
             line("https://a.example/mcp", TokenKind::SignIn, 'a', SecretPlace::EncryptedFile);
         entry.wanted = vec!["read".to_owned()];

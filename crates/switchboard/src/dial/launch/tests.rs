@@ -266,7 +266,7 @@ fn program_reading_directory_settings_runs_in_neutral_directory() {
 }
 
 #[test]
-fn python_does_not_import_from_a_foreign_project() {
+fn user_python_server_does_not_import_from_the_project() {
     let machine = Machine::new();
     let check = |line: &str, ground: Ground, expected: Option<&str>| {
         let program = machine.launching(ground).without_the_project(machine.line(line));

@@ -111,7 +111,7 @@ async fn check(act: Act, expected: Result<&str, &str>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn secret_is_the_program_output_unless_invalid() {
+async fn secret_is_the_output_of_its_command_if_valid() {
     let writes = |text: &str, code| Act::Writes(text.as_bytes().to_vec(), code);
     check(writes("s3cret\n", 0), Ok("s3cret")).await;
     check(writes(" two\nlines \r\n\n", 0), Ok(" two\nlines ")).await;

@@ -37,7 +37,7 @@ fn filter_keeps_numbers_as_written() {
 }
 
 #[test]
-fn common_jq_functions_are_available() {
+fn filter_supports_common_jq_functions() {
     gives(r#"map(select(test("^b"; "i")))"#, r#"["Bob","alice"]"#, "[\"Bob\"]\n");
     gives(
         r#"capture("(?<y>\\d+)-(?<m>\\d+)")"#,

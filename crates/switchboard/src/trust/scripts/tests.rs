@@ -104,7 +104,7 @@ fn files_of_all_definitions_share_a_read_limit() {
 }
 
 #[test]
-fn repeated_coverage_of_large_files_is_identical() {
+fn approval_coverage_of_large_files_is_reproducible() {
     let (_folder, root) = project(&["a.py", "b.py", "c.py"]);
     for file in ["a.py", "b.py", "c.py"] {
         fs::write(root.join(file), vec![b'#'; 20 * 1024 * 1024]).unwrap();

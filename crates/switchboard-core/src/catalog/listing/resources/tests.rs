@@ -79,7 +79,7 @@ fn excluded_resource_is_unreadable_in_any_uri_spelling() {
 }
 
 #[test]
-fn excluded_template_is_neither_listed_nor_readable() {
+fn excluded_resource_template_is_neither_listed_nor_readable() {
     let excluding = listing(None, &["read_keys"]);
     assert_eq!(excluding.templates.len(), 1);
     for uri in ["user://1/key", "USER://1/KEY", "user://a%2Fb/key", "user://1/key?x"] {
@@ -119,7 +119,7 @@ fn rules_match_a_resource_in_any_uri_spelling() {
 }
 
 #[test]
-fn uri_matching_a_resource_template_belongs_to_that_server() {
+fn uri_matching_a_resource_template_belongs_to_its_server() {
     let listing = listing(None, &[]);
     for uri in ["file:///x", "FILE:///x", "user://7/key", "file:///notes.md"] {
         assert!(listing.claims(&Address::of(uri)), "{uri}");

@@ -81,7 +81,7 @@ fn hostile_callback_or_token_response_gives_no_token() {
 
 /// The clock is paused once the authorization server has the token request, and then auto-advances.
 #[tokio::test]
-async fn device_flow_stops_at_expiry() {
+async fn device_flow_polling_stops_at_expiry_of_the_code() {
     let fields = json!({ "interval": 1_000_000_000_000_u64, "expires_in": 60 });
     let victim = Victim::of(&json!({ "device-fields": fields }), Nameless).await;
     let ledger = victim.authority.ledger();

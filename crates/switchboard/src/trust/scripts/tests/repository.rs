@@ -361,7 +361,7 @@ fn pipe_in_place_of_a_script_is_never_approved() {
 }
 
 #[test]
-fn changed_byte_of_running_file_invalidates_the_approval() {
+fn changed_byte_of_an_executed_file_invalidates_the_approval() {
     for (json, runs) in class().into_iter().chain(indirect()) {
         let repository = Repository::new();
         let before = repository.coverage(&json);
