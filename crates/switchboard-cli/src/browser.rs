@@ -35,7 +35,7 @@ pub(crate) enum NotOpened {
     Remote,
     #[error("there is no display (`DISPLAY` and `WAYLAND_DISPLAY` are not set)")]
     NoDisplay,
-    #[error("this is not an HTTP URL")]
+    #[error("the URL to open is not an HTTP URL")]
     NotHttp,
     #[error("cannot start `{program}`")]
     NotStarted {

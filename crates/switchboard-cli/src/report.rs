@@ -11,7 +11,7 @@ use crate::style::Palette;
 
 const MESSAGE: usize = 2_000;
 
-/// The number of characters that are shown of a line that a failed server wrote.
+/// The maximum number of characters that are shown of a line that a failed server wrote.
 const STDERR_LINE: usize = 200;
 
 /// Why a command ended early.

@@ -122,7 +122,7 @@ fn found(out: &mut String, page: &SearchPage, look: Look) {
     }
 }
 
-/// The signature of a tool with its name in colour, which is at the beginning.
+/// The signature of a tool, which begins with the tool's name. The name gets a colour.
 fn signature(signature: &str, shown: &str, palette: Palette) -> String {
     let signature = clean_block(signature, BLOCK);
     let shown = clean_line(shown, NAME);

@@ -1,4 +1,4 @@
-//! Frames of a byte stream.
+//! Properties of the reader that splits a byte stream into frames.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};

@@ -70,7 +70,8 @@ pub(crate) fn take_lifeline() -> io::Result<UnixStream> {
     Ok(UnixStream::from(lifeline))
 }
 
-/// From `asm-generic/fcntl.h`; the `libc` crate does not define it.
+/// The `fcntl` command that selects the signal for input, from `asm-generic/fcntl.h`; the `libc`
+/// crate does not define it.
 const F_SETSIG: libc::c_int = 10;
 
 /// Makes the kernel send SIGCONT to this process whenever the socket becomes readable or closes, so

@@ -82,7 +82,7 @@ fn table() -> impl Iterator<Item = ProcessRow> {
 
 /// Kills all descendants of `parent`, except its children in `spared` and their descendants.
 /// Processes that lose their parent become children of this process, so one round may not be
-/// enough. Returns whether there were any.
+/// enough. Returns whether `parent` had such descendants.
 ///
 /// Kills the deepest descendants first: if this process is killed meanwhile, the remaining ones
 /// still form a tree.
@@ -121,8 +121,8 @@ pub fn end_tree(root: Identity) {
 
 /// Ends the orphaned processes of servers.
 ///
-/// Only `/proc` decides which processes these are. A server could write a file that has any process
-/// of its user ended.
+/// Only `/proc` decides which processes are orphaned: a file could be written by a server, to have
+/// any process of its user ended.
 pub(crate) fn end_orphans(mark: Mark) {
     let is_reaper = |pid: i32| {
         let name = fs::read(format!("/proc/{pid}/comm"));

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, WaitStatus};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
-/// The first pause before killed processes are checked again; it grows.
+/// The first pause before killed processes are checked again; later pauses are longer.
 const FIRST_LOOK: Duration = Duration::from_millis(10);
 
 /// The longest pause between two checks. It also applies to root's processes, which cannot be
@@ -20,7 +20,7 @@ const FIRST_LOOK: Duration = Duration::from_millis(10);
 const LAST_LOOK: Duration = Duration::from_secs(1);
 
 pub(crate) struct Watch {
-    /// Readable when a child has ended.
+    /// A socket that is readable when a child process has ended.
     children: UnixStream,
 }
 

@@ -32,7 +32,7 @@ pub(crate) enum McpResult {
 pub(crate) enum ResultStyle {
     /// For hosts that mark errors for their model themselves. Results have no `_meta` details.
     Plain,
-    /// The Pi extension: the text of an error begins with its type, and `_meta` has the details.
+    /// For the Pi extension: the text of an error begins with its type, and `_meta` has details.
     Pi,
 }
 

@@ -149,8 +149,8 @@ impl Subscriber {
 }
 
 impl Subscription {
-    /// Must be called after the acknowledgement. Sends the queued notifications; later ones are
-    /// sent at once.
+    /// Sends the queued notifications, and from now on every notification at once. Must be called
+    /// after the acknowledgement of the subscription was sent.
     pub(crate) fn opened(&self) {
         let mut early = lock(&self.reader.early);
         for (method, params) in early.take().into_iter().flatten() {

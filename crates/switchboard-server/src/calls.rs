@@ -57,8 +57,8 @@ struct RunningCall {
     client: Peer,
 }
 
-/// The right to answer one request. [`Claim::take`] grants it once. It also frees the id, at the
-/// latest when the response is written.
+/// The right to answer one request. [`Claim::take`] grants the right once, at the latest when the
+/// response is written, and frees the id of the request.
 #[derive(Debug)]
 pub(crate) struct Accepted {
     unanswered: Arc<Mutex<Unanswered>>,
@@ -111,7 +111,7 @@ impl Calls {
         answering: impl Future<Output = ()> + Send + 'static,
     ) {
         let running = Arc::clone(&accepted);
-        // Boxed, because each future that takes another one by value has room for it twice.
+        // Boxed, because a future that takes another future by value has room for it twice.
         let answering = Box::pin(answering);
         let task = self.running.spawn(async move {
             if caught(answering).await.is_err() {

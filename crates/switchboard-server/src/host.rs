@@ -37,8 +37,8 @@ pub(crate) struct ClientHost {
     way: ClientLink,
     /// The capabilities that the client declared with `initialize` or with this request.
     abilities: Arc<OnceLock<Abilities>>,
-    /// The capabilities that the first request of a stateless client declared; servers are offered
-    /// these.
+    /// The capabilities that the first request of a stateless client declared. Servers are offered
+    /// these capabilities.
     declared: Arc<OnceLock<Abilities>>,
     manner: Manner,
     longest: LongestApproval,
@@ -111,8 +111,8 @@ impl ClientHost {
         }
     }
 
-    /// Records the capabilities that a stateless request declares, unless an earlier request has
-    /// declared some.
+    /// Records the capabilities that a stateless request declares, unless an earlier request
+    /// declared capabilities.
     pub(crate) fn declare(&self, abilities: &Abilities) {
         let _declared_before = self.declared.set(abilities.clone());
     }
@@ -126,13 +126,13 @@ impl ClientHost {
         self.profile.get().copied().unwrap_or(&UNKNOWN)
     }
 
-    /// The same client; its requests and notifications are sent with `peer`.
+    /// The host of this client, whose requests and notifications are sent with `peer`.
     pub(crate) fn at(&self, peer: &Peer) -> ClientHost {
         ClientHost { way: ClientLink::Connection(peer.clone()), ..self.clone() }
     }
 
-    /// The same client; its requests and notifications are sent inside the results of one request,
-    /// which declares these capabilities.
+    /// The host of this client, whose requests and notifications are sent inside the results of one
+    /// request, which declares these capabilities.
     pub(crate) fn within(
         &self,
         words: CallSender,

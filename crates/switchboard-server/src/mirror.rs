@@ -105,7 +105,7 @@ impl MirroredServer {
     }
 }
 
-/// Capabilities whose methods and notifications are forwarded.
+/// The server's capabilities whose methods and notifications are forwarded to the client.
 const FORWARDED: [&str; 6] =
     ["tools", "resources", "prompts", "completions", "logging", "experimental"];
 

@@ -47,7 +47,7 @@ pub(crate) struct ModernRequest {
     /// The part of `_meta` that is forwarded to servers.
     pub(crate) about: Args,
     pub(crate) progress_token: Option<Exact>,
-    /// The parameters that have no field of their own here.
+    /// The parameters of the request that are not in another field.
     pub(crate) request: Args,
     /// `requestState`: identifies a parked call.
     pub(crate) state: Option<String>,

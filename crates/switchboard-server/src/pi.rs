@@ -214,7 +214,7 @@ struct Query {
 struct Connect {
     #[serde(default)]
     server: Option<String>,
-    /// Whether an open connection is closed first.
+    /// Whether an open connection is closed before the server is connected.
     #[serde(default)]
     again: bool,
 }

@@ -253,8 +253,8 @@ pub(crate) fn consent(answer: &Raw, thought: Duration) -> Result<Consent, Cannot
     })
 }
 
-/// The user's choice; `None` if the user declined. If no user is present, hosts cancel a form or
-/// decline it at once.
+/// The user's choice; `None` if the user declined. A form that was cancelled, or declined at once,
+/// is an error: hosts do that if no user is present.
 fn chosen(answer: &Raw, thought: Duration) -> Result<Option<String>, CannotAsk> {
     #[derive(Deserialize)]
     struct Elicited {

@@ -39,8 +39,8 @@ pub async fn serve(
 }
 
 /// Waits until accepted requests are answered and responses are written, each for at most `limit`.
-/// It always takes the second `limit`: the caller also awaits the writer, which ends earlier if
-/// everything is written.
+/// The second wait takes the whole `limit`, unless the caller drops this future because the writer
+/// has written everything.
 async fn wind_down(calls: &Calls, peer: &Peer, limit: Duration) {
     calls.drain(limit).await;
     let written = async {

@@ -13,7 +13,7 @@ pub const INVALID_REQUEST: i64 = -32600;
 pub const METHOD_NOT_FOUND: i64 = -32601;
 pub const INVALID_PARAMS: i64 = -32602;
 pub const INTERNAL_ERROR: i64 = -32603;
-/// The user must first visit the URLs in `data.elicitations` (revision 2025-11-25).
+/// Error code: the user must first visit the URLs in `data.elicitations` (revision 2025-11-25).
 pub const URL_ELICITATION_REQUIRED: i64 = -32042;
 
 /// JSON text from the wire that is forwarded unchanged: valid UTF-8, one JSON value.
@@ -106,7 +106,7 @@ impl RpcError {
     }
 }
 
-/// The content of one frame.
+/// One JSON-RPC message: the content of one frame.
 #[derive(Debug)]
 pub enum Message {
     Request { id: Id, method: String, params: Option<Raw> },

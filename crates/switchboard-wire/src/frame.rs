@@ -26,7 +26,7 @@ const COPIED_LINE: usize = 4 * 1024;
 /// The largest capacity at which a buffer is reused. A larger buffer is freed once it is empty.
 const KEPT_CAPACITY: usize = 256 * 1024;
 
-/// The outcome of one read.
+/// What one read returns: a line, or a part of an over-long line.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Frame {
     /// A complete line without its line ending, never blank.

@@ -11,11 +11,11 @@ pub const LISTEN: &str = "subscriptions/listen";
 /// The first notification on a subscription.
 pub const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 
-/// A header contradicts the message.
+/// Error code: an HTTP header contradicts the message.
 pub const HEADER_MISMATCH: i64 = -32020;
-/// The client did not declare a capability that the request needs.
+/// Error code: the client did not declare a capability that the request needs.
 pub const MISSING_CAPABILITY: i64 = -32021;
-/// The server does not support the revision of the request, or not on this connection.
+/// Error code: the server does not support the revision of the request on this connection.
 pub const UNSUPPORTED_VERSION: i64 = -32022;
 
 /// The reserved members of `_meta`.

@@ -18,7 +18,7 @@ use crate::peer::Exchange;
 /// Capacity of the queue in frames; senders wait while it is full.
 const QUEUE: usize = 256;
 
-/// The most frames in one write.
+/// The maximum number of frames in one write.
 const BATCH: usize = 64;
 
 /// Frames up to this size are joined into one write; a larger one is written separately, without a

@@ -44,7 +44,7 @@ pub struct Endpoint {
 }
 
 impl fmt::Debug for Endpoint {
-    /// URL and headers may contain secrets.
+    /// Shows neither URL nor headers, because they may contain secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Endpoint").finish_non_exhaustive()
     }
@@ -79,7 +79,7 @@ async fn upgrade(endpoint: Endpoint) -> Result<Upgraded, HttpError> {
     }
     agreed(&response, &key)?;
     response.upgrade().await.map_err(|cause| {
-        // The URL may contain secrets.
+        // The error must not show the URL, which may contain secrets.
         HttpError::Broken { cause: Some(Arc::new(cause.without_url())) }
     })
 }
@@ -137,7 +137,7 @@ impl Carrier {
                         inlet.too_large_for_all();
                         return Ended::StreamClosed;
                     }
-                    // MCP uses text frames only.
+                    // MCP uses text frames only, so any other frame ends the connection.
                     Some(Ok(Message::Binary(_) | Message::Close(_) | Message::Frame(_)))
                     | Some(Err(_))
                     | None => return Ended::StreamClosed,
@@ -176,7 +176,7 @@ impl Closing {
     }
 }
 
-/// The message without its line ending.
+/// A WebSocket message with the JSON of a frame, without its line ending.
 fn text_of(Parcel { frame, .. }: &Parcel) -> Message {
     let message = frame.strip_suffix(b"\n").map_or(frame.clone(), |text| frame.slice_ref(text));
     Message::Text(Utf8Bytes::try_from(message).expect("a frame of ours is JSON"))

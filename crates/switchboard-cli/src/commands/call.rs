@@ -29,7 +29,7 @@ pub(super) async fn call(conversation: &Conversation<'_>, call: CallOptions) -> 
     let (words, object) = (call.arguments.clone(), call.args.clone());
     let given = reading(move || arguments(&words, object.as_deref(), &mut input)).await;
     let (base, pairs) = given.map_err(Failure::from)?;
-    // With `--timeout`, a time limit in the configuration does not apply, and is not to be raised.
+    // With `--timeout`, the time limits of the settings do not apply, so no hint may suggest them.
     let without_settings = |mut failure: Failure| {
         if call.timeout.is_some() {
             failure.hints.retain(|hint| !matches!(hint, Hint::Setting(_)));

@@ -97,7 +97,7 @@ enum ConnectionPhase {
 
 impl Connections {
     /// Assigns a place to a new connection. If all slots are taken, an idle connection is closed.
-    /// If no connection is idle, the new one gets no slot, and an error response.
+    /// If no connection is idle, the new connection gets no slot, and only an error response.
     pub(super) fn slot(&self) -> Slot {
         let mut slots = lock(&self.slots);
         slots.last += 1;
@@ -163,9 +163,9 @@ impl Slots {
         place
     }
 
-    /// Selects the connection to close: the oldest idle one without authentication, else the one
-    /// that has been idle for the longest time, else the one that has only a resumable stream for
-    /// the longest time.
+    /// Selects the connection to close: the oldest idle connection without authentication, else the
+    /// connection that has been idle for longest, else the connection that has only had a
+    /// resumable stream for longest.
     fn first_to_close(&self) -> Option<u64> {
         let claim = |(number, connection): (&u64, &Arc<Connection>)| {
             let ConnectionState { phase, is_authenticated, .. } = *lock(&connection.state);

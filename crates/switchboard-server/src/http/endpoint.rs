@@ -33,7 +33,7 @@ use crate::params::agreed_revision;
 /// The time limit for reading the body of a request.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The maximum number of bytes of a refused body that are read, and the time limit for it.
+/// The maximum number of bytes of a refused body that are read, and the time limit for reading.
 const MAX_DISCARDED: usize = 64 * 1024;
 const DISCARD_TIMEOUT: Duration = Duration::from_millis(250);
 
@@ -171,7 +171,7 @@ impl Endpoint {
         let session = self.named(headers)?.ok_or(AMBIGUOUS_SESSION)?;
         let ambiguous = (StatusCode::BAD_REQUEST, "`Last-Event-ID` is ambiguous");
         let last_event_id = only(headers, &LAST_EVENT_ID).map_err(|Twice| ambiguous)?;
-        // Status 404 would mean that the session has ended.
+        // The status is not 404, because a client takes 404 as the end of its session.
         let unknown = (StatusCode::BAD_REQUEST, "unknown `Last-Event-ID`");
         let events = session.listen(last_event_id).ok_or(unknown)?;
         slot.listens();

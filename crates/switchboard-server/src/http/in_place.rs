@@ -20,7 +20,7 @@ const POLLED: u8 = 1;
 /// Flag: the future was woken since the last poll began.
 const WOKEN: u8 = 2;
 
-/// Polls one future; see the module.
+/// Polls one future, and polls it again at once if it woke itself.
 #[derive(Debug)]
 pub(super) struct InPlace {
     tracker: Arc<Bell>,

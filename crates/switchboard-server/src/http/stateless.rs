@@ -22,7 +22,7 @@ use crate::modern::{self, ModernRequest};
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
-/// What a message without a session id is.
+/// The kind of a message without a session id.
 pub(super) enum Judged {
     /// A valid stateless request, with the conversation that it belongs to.
     Fits(Arc<Conversation>),

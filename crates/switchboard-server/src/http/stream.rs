@@ -47,7 +47,7 @@ pub(super) struct Event {
     pub(super) frame: Bytes,
 }
 
-/// The sending end of a queue.
+/// The sending end of a stream's event queue.
 #[derive(Debug)]
 pub(super) struct Feed {
     events: mpsc::UnboundedSender<Event>,
@@ -55,7 +55,7 @@ pub(super) struct Feed {
     unsent: Unsent,
 }
 
-/// The receiving end, which a response reads.
+/// The receiving end of a stream's event queue, which an HTTP response reads.
 #[derive(Debug)]
 pub(super) struct Tap {
     events: mpsc::UnboundedReceiver<Event>,

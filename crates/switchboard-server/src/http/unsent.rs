@@ -36,7 +36,7 @@ impl Default for Unsent {
 }
 
 impl Unsent {
-    /// Returns the same bytes. They are counted until their last reference is dropped.
+    /// Counts the bytes of `frame` until their last reference is dropped, and returns these bytes.
     pub(super) fn count(&self, frame: Bytes) -> Bytes {
         if frame.len() <= COUNTED {
             return frame;

@@ -1,7 +1,8 @@
 //! The text of the form that requests approval of a call.
 //!
-//! Claude Code shows three lines of it, each truncated at the width of the terminal. They name the
-//! tool and the arguments. Arguments that do not fit are repeated in full below.
+//! Claude Code shows three lines of a form, each truncated at the width of the terminal. The first
+//! three lines of this form name the tool and the arguments. Arguments that do not fit are repeated
+//! in full below these lines.
 
 use serde_json::Value;
 use switchboard::catalog::{EntryKind, Resolved};

@@ -24,7 +24,7 @@ use crate::sse::Event;
 /// Longest `Retry-After` that a request waits for.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(10);
 
-/// How many times a request is postponed before it fails.
+/// How many times a busy server can postpone a request before the request fails.
 const MOST_POSTPONEMENTS: usize = 3;
 
 /// How long to retry while the server refuses connections, as during a restart.
@@ -126,8 +126,8 @@ impl Link {
         }
     }
 
-    /// Sends a stateless request. The first one shows whether the URL is an MCP server, so it is
-    /// not retried after a failure.
+    /// Sends a stateless request. The first request shows whether the URL is an MCP server, so it
+    /// is not retried after a failure.
     async fn ask_stateless(
         &self,
         id: u64,
@@ -151,7 +151,7 @@ impl Link {
         taken
     }
 
-    /// Sends a message and returns a successful response.
+    /// Sends a message, again after each postponement, and returns a successful response.
     async fn post(&self, ask: &Ask<'_>, id: Option<u64>) -> Result<Response, RequestError> {
         let quiet = &self.endpoint.quiet;
         quiet.sending();
@@ -173,7 +173,7 @@ impl Link {
         }
     }
 
-    /// Waits while the server refuses requests, unless that takes too long.
+    /// Waits until the server accepts requests again; fails if that would take too long.
     async fn wait_while_busy(&self, id: Option<u64>) -> Result<(), RequestError> {
         let Some(Busy { status, until }) = self.endpoint.quiet.now() else { return Ok(()) };
         let wait = until.saturating_duration_since(Instant::now());
@@ -398,7 +398,7 @@ fn not_the_answer(headers: &HeaderMap, body: &Bytes) -> RequestError {
     }
 }
 
-/// The JSON-RPC error in a body, with any id: the server may not have been able to parse ours.
+/// The JSON-RPC error in a body, with any id: the server may have failed to parse our id.
 fn rpc_error(body: &Bytes) -> Option<envelope::RpcError> {
     #[derive(serde::Deserialize)]
     struct ErrorEnvelope<'a> {

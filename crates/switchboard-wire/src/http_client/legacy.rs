@@ -54,7 +54,7 @@ impl Answers {
     }
 }
 
-/// The URL for posts.
+/// The URL for posts, from the data of the event `endpoint`; it must be of the same origin.
 fn endpoint(base: &Url, data: &[u8]) -> Result<Url, HttpError> {
     let written = String::from_utf8_lossy(data);
     let page = || ResponseBody::of(&HeaderMap::new(), data);

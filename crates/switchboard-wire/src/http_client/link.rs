@@ -20,10 +20,10 @@ const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(super) const REVISION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// The most concurrent requests.
+/// The maximum number of concurrent requests to one server.
 const TURNS: usize = 64;
 
-/// The most redirects, all within the origin.
+/// The maximum number of redirects that a request follows, all within the server's origin.
 const REDIRECTS: usize = 3;
 
 /// How long the DELETE of a session may take.
@@ -77,7 +77,7 @@ impl Default for OriginLoad {
     }
 }
 
-/// A refusal by the server, which lasts until this time.
+/// The server refuses requests until a time, such as that of `Retry-After`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Busy {
     /// The status of the refusal.
@@ -223,7 +223,7 @@ impl Link {
         let _already_over = self.ended.set(ended);
     }
 
-    /// Delivers one message.
+    /// Delivers one message of the server.
     pub(super) fn take(&self, frame: &Bytes, exchange: Option<Exchange>) {
         let mut handler = self.handler.lock().unwrap_or_else(PoisonError::into_inner);
         self.inlet.take(&on_one_line(frame), exchange, &mut **handler);
@@ -288,7 +288,7 @@ impl Link {
         headers
     }
 
-    /// The target of a redirect.
+    /// The target of a redirect; an error if it has another origin.
     fn redirected(&self, from: &Url, response: &Response) -> Result<Url, HttpError> {
         let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
         let to = location.and_then(|location| from.join(location).ok());
@@ -348,7 +348,7 @@ async fn send(request: RequestBuilder, url: &Url) -> Result<Response, HttpError>
     })
 }
 
-/// Refuses any origin but the configured one, because requests carry its secrets.
+/// Refuses a URL of another origin, because requests carry secrets for the configured origin.
 pub(super) fn same_origin(to: Url, configured: &Url) -> Result<Url, HttpError> {
     match to.origin() == configured.origin() {
         true => Ok(to),
@@ -356,7 +356,8 @@ pub(super) fn same_origin(to: Url, configured: &Url) -> Result<Url, HttpError> {
     }
 }
 
-/// A POST follows only the two statuses that preserve the method.
+/// Whether this status is a redirect to follow. A POST follows only the two statuses that preserve
+/// the method.
 fn is_redirect(status: StatusCode, method: &Method) -> bool {
     match status {
         StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT => true,
@@ -367,7 +368,7 @@ fn is_redirect(status: StatusCode, method: &Method) -> bool {
     }
 }
 
-/// Whether the cause is a refused connection.
+/// Whether a request failed because the server refused the connection.
 pub(super) fn is_refused(error: &reqwest::Error) -> bool {
     let refused = |error: &io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
     let cause: &(dyn std::error::Error + 'static) = error;

@@ -45,7 +45,7 @@ pub struct Endpoint {
 }
 
 impl fmt::Debug for Endpoint {
-    /// URL and headers may contain secrets.
+    /// Shows neither URL nor headers, because they may contain secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Endpoint").field("mode", &self.mode).finish_non_exhaustive()
     }
