@@ -3,7 +3,7 @@
 //!
 //! `prlimit` on a process of the same user is as harmful as a signal: a keeper without descriptors
 //! cannot find processes to end, and a process without processor time is killed. A keeper with the
-//! lowest priority on a busy processor ends nothing in time. Landlock does not cover them. The
+//! lowest priority on a busy processor ends nothing in time. Landlock restricts neither. The
 //! filter is written by hand because the available crates support one architecture at a time and
 //! set `no_new_privs`, which would disable `sudo` for servers of root.
 

@@ -1,8 +1,8 @@
 //! Calls of stateless clients: a server-to-client request becomes the result of a request, and the
 //! call continues with the client's next request, which brings the response.
 //!
-//! Between two requests of the client, the call is parked under an unguessable `requestState`, for a
-//! limited time.
+//! Between two requests of the client, the call is parked under an unguessable `requestState`, for
+//! a limited time.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
