@@ -39,7 +39,7 @@ pub(crate) struct App {
     load_options: LoadOptions,
 }
 
-/// How a command may use servers.
+/// How a command may call servers: with which consent, and within which time limit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
     pub(crate) consent: Consent,

@@ -96,9 +96,9 @@ enum ValueForm {
 /// The value of an argument, by its source.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Given {
-    /// Typed on the command line.
+    /// A value that was typed on the command line.
     Word(String),
-    /// Read from a file or from standard input.
+    /// A value that was read from a file or from standard input.
     Text(String),
     Json(Exact),
 }

@@ -81,7 +81,7 @@ struct Known {
 #[derive(Default)]
 struct Names {
     servers: BTreeSet<String>,
-    /// The shown names of the tools.
+    /// The shown names of all listed tools.
     tools: BTreeSet<String>,
     /// The tools as rules name them: `SERVER/TOOL`.
     patterns: BTreeSet<String>,

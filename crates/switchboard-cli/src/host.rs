@@ -23,7 +23,7 @@ pub(crate) struct Terminal {
     pub(crate) printer: Printer,
     pub(crate) spinner: Spinner,
     pub(crate) consent: Consent,
-    /// Allows only one question at a time.
+    /// Allows only one question to the user at a time.
     asking: Semaphore,
 }
 

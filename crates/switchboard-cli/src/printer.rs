@@ -169,7 +169,7 @@ impl Printer {
         self.answer(self.yes_or_no(question)).await.is_some_and(|answer| is_yes(&answer))
     }
 
-    /// A question with its possible answers.
+    /// A question, followed by its possible answers `[y/N]`.
     pub(crate) fn yes_or_no(self, question: &str) -> String {
         format!("{question} {}", self.err.aside("[y/N]"))
     }

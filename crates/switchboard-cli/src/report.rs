@@ -20,7 +20,7 @@ pub(crate) enum Stop {
     Failed(Failure),
     /// Standard output is closed, or cannot be written.
     Output(std::io::Error),
-    /// The user ended a dialogue.
+    /// The user ended a dialogue, with Ctrl-C or the end of input.
     Left(Exit),
 }
 

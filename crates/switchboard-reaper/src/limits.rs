@@ -14,7 +14,7 @@ use libc::{c_ulong, sock_filter, sock_fprog};
 
 /// An architecture whose programs this machine can run, with the numbers of system calls.
 struct Abi {
-    /// The `AUDIT_ARCH_*` constant of the kernel.
+    /// The kernel's number for the architecture, an `AUDIT_ARCH_*` constant.
     architecture: u32,
     prlimit: u32,
     setrlimit: u32,

@@ -80,7 +80,7 @@ fn word(bytes: &mut &[u8]) -> Option<OsString> {
     Some(OsStr::from_bytes(word).to_owned())
 }
 
-/// Reads a request of this length.
+/// Reads a start request of this length.
 pub(crate) fn read_request(source: impl Read, length: u64) -> io::Result<StartRequest> {
     let mut bytes = Vec::new();
     source.take(length).read_to_end(&mut bytes)?;

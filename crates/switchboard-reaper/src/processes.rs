@@ -15,7 +15,7 @@ use crate::{PROGRAM, REAPER_SHOWN};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Identity {
     pub pid: i32,
-    /// Start time in clock ticks since boot.
+    /// The start time of the process, in clock ticks since boot.
     pub start: u64,
 }
 

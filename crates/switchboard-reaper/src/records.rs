@@ -10,7 +10,7 @@ use rustix::fs::OFlags;
 use crate::mark::Mark;
 use crate::processes::{Identity, boot_id, end_orphans, namespace, own_pid};
 
-/// Upper bound of a record's size.
+/// The maximum size of a record in bytes.
 const LONGEST: u64 = 1024;
 
 /// The record of a starting or running server; dropping it removes the file.
@@ -106,7 +106,7 @@ fn read(path: &Path) -> Option<String> {
     Some(text)
 }
 
-/// Whether a record is from this boot.
+/// The boot in which a record was written.
 #[derive(Debug, PartialEq, Eq)]
 enum Run {
     This,

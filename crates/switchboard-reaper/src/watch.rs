@@ -78,7 +78,7 @@ impl Watch {
     }
 }
 
-/// Whether there are children left.
+/// Whether this process has children left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Children {
     Left,

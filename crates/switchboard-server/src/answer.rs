@@ -15,7 +15,7 @@ use switchboard::{hidden, nesting};
 use switchboard_wire::envelope::{INTERNAL_ERROR, INVALID_PARAMS, URL_ELICITATION_REQUIRED};
 use switchboard_wire::{Raw, RpcError};
 
-/// The result of a request.
+/// The result of an MCP request, before it is written as JSON.
 pub(crate) enum McpResult {
     /// JSON from a server, unchanged, or JSON that the gateway built.
     Json(Raw),
@@ -27,7 +27,7 @@ pub(crate) enum McpResult {
     Text(String, Option<Code>),
 }
 
-/// The style of a result.
+/// The form in which a host gets results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ResultStyle {
     /// For hosts that mark errors for their model themselves. Results have no `_meta` details.
@@ -294,7 +294,7 @@ pub(crate) fn as_the_server_said(failure: &Failure) -> RpcError {
     servers_own_error(failure).unwrap_or_else(|| protocol_error(failure))
 }
 
-/// The server's result, unchanged.
+/// The result of a call as the server sent it, without changes.
 pub(crate) fn raw(reply: Reply) -> McpResult {
     match reply {
         Reply::Output(output) => McpResult::json(nesting::result(output.content.raw())),

@@ -66,7 +66,7 @@ struct Subscribers {
     here: Vec<(u64, Arc<Subscriber>)>,
 }
 
-/// A subscribed client.
+/// A client that subscribed with `subscriptions/listen`.
 #[derive(Debug)]
 struct Subscriber {
     filter: SubscriptionFilter,
@@ -163,7 +163,7 @@ impl Subscription {
         self.reader.tell(method, &Args::default());
     }
 
-    /// Removes the subscription.
+    /// Removes this subscription, so that no further notification is sent on it.
     pub(crate) fn leave(&self) {
         lock(&self.bulletin.readers).here.retain(|(number, _)| *number != self.number);
     }

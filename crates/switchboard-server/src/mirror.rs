@@ -20,7 +20,7 @@ use crate::params::{Passed, initialize_result, with_progress};
 pub(crate) struct Mirror {
     /// The name of the server as the user wrote it.
     wanted: String,
-    /// Set once the server is connected.
+    /// The mirrored server; set once the server is connected.
     shown: OnceLock<MirroredServer>,
 }
 

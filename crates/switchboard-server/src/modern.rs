@@ -102,7 +102,7 @@ fn text(value: &Exact) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// The error for an unsupported revision.
+/// The error for a request that states an unsupported revision.
 pub(crate) fn unsupported(requested: &str) -> RpcError {
     let data = json!({ "supported": revisions(), "requested": requested });
     RpcError {

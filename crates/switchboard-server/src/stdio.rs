@@ -136,7 +136,7 @@ mod tests {
                 written = writing.join_next() => written.unwrap().unwrap().unwrap(),
                 () = wind_down(&calls, &peer, DRAIN_AFTER_STOP) => panic!("it was cut"),
             }
-            // The end of the pipe.
+            // Dropping the peer closes the pipe.
             drop(peer);
         };
         let (read, ()) = tokio::join!(reading, ending);

@@ -55,9 +55,9 @@ impl fmt::Debug for Raw {
 /// A request id with its JSON type: `1` and `"1"` are different ids.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Id {
-    /// An integer.
+    /// An id that is an integer.
     Number(serde_json::Number),
-    /// Any other number, such as `1.5` or `-0`. A response repeats it exactly as it was written.
+    /// An id that is any other number, such as `1.5` or `-0`. A response repeats it exactly as it was written.
     Odd(Box<str>),
     Text(String),
 }

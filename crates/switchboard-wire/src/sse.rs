@@ -165,7 +165,7 @@ impl Parser {
                 let millis = text(&value).filter(|_| digits).and_then(|text| text.parse().ok());
                 self.retry = millis.map(Duration::from_millis).or(self.retry);
             }
-            // A comment, or an unknown field.
+            // A comment or an unknown field is ignored.
             _ => {}
         }
     }

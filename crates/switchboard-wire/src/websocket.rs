@@ -26,7 +26,7 @@ use crate::http_client::{Ended, HttpError, Signer, refusal, send_signed};
 use crate::outbox::{Outlet, Parcel};
 use crate::peer::{Handler, Inlet, Peer, PeerLimits, detached};
 
-/// The WebSocket subprotocol.
+/// The name of MCP as a WebSocket subprotocol.
 const MCP: &str = "mcp";
 
 /// How long closing a connection may take.

@@ -34,7 +34,7 @@ const STALLED_UNDER_LOAD: Duration = Duration::from_millis(250);
 /// The limit that replaces [`STALLED`] while the unread responses exceed their hard limit.
 const STALLED_WITHOUT_ROOM: Duration = Duration::from_millis(25);
 
-/// All open connections.
+/// All open HTTP connections, with or without a slot.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Connections {
     slots: Arc<Mutex<Slots>>,
@@ -87,11 +87,11 @@ struct ConnectionState {
 enum ConnectionPhase {
     /// The head of a request is being read.
     Head { since: Instant },
-    /// A request is being answered.
+    /// A request on this connection is being answered.
     Served,
     /// A stream is open that the client can resume on another connection; no request is in flight.
     Listening { since: Instant },
-    /// No request is in flight.
+    /// The connection has neither a request in flight nor an open stream.
     Idle { since: Instant },
 }
 

@@ -144,7 +144,7 @@ impl Endpoint {
         }
     }
 
-    /// Opens a session for `initialize`.
+    /// Opens a session for a client that sent `initialize`, and answers that request.
     async fn begin(
         &self,
         frame: &Bytes,
@@ -304,13 +304,13 @@ fn with_header(
     response
 }
 
-/// The body of a response.
+/// The bytes of a response's body: complete, or as an event stream.
 enum Content {
     Whole(Bytes),
     Events(Events),
 }
 
-/// The body of a response. Its connection is in use until the body is written.
+/// The body of a response. The connection is in use until the body is written.
 pub(super) struct Reply {
     content: Content,
     _serving: Serving,

@@ -26,7 +26,7 @@ const NAME: HeaderName = HeaderName::from_static("mcp-name");
 pub(super) enum Judged {
     /// A valid stateless request, with the conversation that it belongs to.
     Fits(Arc<Conversation>),
-    /// An invalid stateless request.
+    /// An invalid stateless request, with its id and the error to return.
     Wrong(Option<Id>, RpcError),
     /// A message of a session-based client.
     Other,

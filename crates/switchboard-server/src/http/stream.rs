@@ -43,7 +43,7 @@ pub(super) struct Position {
 pub(super) struct Event {
     pub(super) at: Position,
     pub(super) kind: ParcelKind,
-    /// JSON on one line, and a newline.
+    /// The message as JSON on one line, with a newline.
     pub(super) frame: Bytes,
 }
 
@@ -85,7 +85,7 @@ impl Feed {
         self.events.send(event).map_err(|_| Gone)
     }
 
-    /// Whether the receiving end is open.
+    /// Whether the receiving end of the queue is open.
     pub(super) fn is_read(&self) -> bool {
         !self.events.is_closed()
     }

@@ -39,7 +39,7 @@ const LINGER: Duration = Duration::from_millis(500);
 /// The error code that some servers return for an unknown session, with status 400.
 const NO_SESSION: i64 = -32000;
 
-/// An outgoing request.
+/// A request to send to the server over HTTP.
 pub(super) struct OutgoingRequest {
     pub(super) id: u64,
     pub(super) method: String,
@@ -68,7 +68,7 @@ impl Link {
                 self.ask_stateless(id, &frame, &headers).await.map(|()| None)
             }
             (Some(headers), _) => {
-                // The semaphore is never closed.
+                // This cannot fail, because the semaphore is never closed.
                 let _turn = self.turns.acquire().await;
                 self.ask_stateless(id, &frame, &headers).await.map(|()| None)
             }
@@ -113,12 +113,12 @@ impl Link {
 
     async fn ask(&self, id: u64, frame: &Bytes) -> Result<(), RequestError> {
         self.ready.wait().await;
-        // The semaphore is never closed.
+        // This cannot fail, because the semaphore is never closed.
         let _turn = self.turns.acquire().await;
         let response = self.post(&Ask::post(frame), Some(id)).await?;
         match self.speaks() {
             Speaks::Streamable => self.take_response(id, response, ExchangeStage::Open).await,
-            // The response arrives on the event stream.
+            // The response arrives on the event stream of HTTP+SSE.
             Speaks::Legacy => {
                 trouble::beginning(response).await;
                 Ok(())

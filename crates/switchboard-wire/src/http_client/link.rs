@@ -80,7 +80,7 @@ impl Default for OriginLoad {
 /// The server refuses requests until a time, such as that of `Retry-After`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Busy {
-    /// The status of the refusal.
+    /// The HTTP status with which the server refused a request.
     pub(super) status: u16,
     pub(super) until: Instant,
 }
@@ -124,7 +124,7 @@ pub(super) enum Speaks {
     Legacy,
 }
 
-/// One HTTP request.
+/// One HTTP request to the server of a link.
 pub(super) struct Ask<'a> {
     pub(super) method: Method,
     pub(super) body: Option<&'a Bytes>,

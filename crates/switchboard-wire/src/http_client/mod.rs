@@ -57,7 +57,7 @@ pub enum HttpTransport {
     /// Streamable HTTP, or HTTP+SSE if the server does not support it.
     Negotiated,
     Streamable,
-    /// HTTP+SSE of revision 2024-11-05.
+    /// HTTP+SSE of revision 2024-11-05, without trying Streamable HTTP.
     Sse,
 }
 
@@ -99,7 +99,7 @@ pub struct Refused<'a> {
 pub enum AuthDecision {
     /// Sign the request again and resend it.
     Again,
-    /// Return the response unchanged.
+    /// Return the response that refused the request.
     Stands,
     /// The user must sign in.
     SignIn(SignError),
