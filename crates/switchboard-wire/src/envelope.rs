@@ -57,7 +57,8 @@ impl fmt::Debug for Raw {
 pub enum Id {
     /// An id that is an integer.
     Number(serde_json::Number),
-    /// An id that is any other number, such as `1.5` or `-0`. A response repeats it exactly as it was written.
+    /// An id that is any other number, such as `1.5` or `-0`. A response repeats the id exactly as
+    /// it was written.
     Odd(Box<str>),
     Text(String),
 }
