@@ -250,8 +250,8 @@ fn without_the_users_file(outcome: CommandResult) -> CommandResult {
     }
 }
 
-/// The client capabilities that are offered to servers. There are more of them if the user can be
-/// asked.
+/// The client capabilities that a command offers to servers: those of a terminal if the user can be
+/// asked, otherwise none.
 pub(crate) fn capabilities(printer: Printer) -> CapabilitySet {
     if printer.can_ask() { CapabilitySet::TERMINAL } else { CapabilitySet::NONE }
 }

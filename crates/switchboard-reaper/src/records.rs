@@ -19,14 +19,14 @@ pub(crate) struct ServerRecord {
 }
 
 impl ServerRecord {
-    /// Written before the server starts, so that no server runs without a record. If the disk
-    /// cannot be written, servers run without one.
+    /// Writes a record before the server starts, so that no server runs without a record. `None` if
+    /// the record cannot be written: the server then runs without a record.
     pub(crate) fn begin(folder: &Path) -> Option<ServerRecord> {
         let keeper = Identity::of(own_pid())?;
         let (boot, space) = (boot_id().ok()?, namespace());
         let path = folder.join(file_name(space, keeper));
         let mut file = create(folder, &path).ok()?;
-        // Created first, so that the file is removed if the write fails.
+        // This guard is created before the write, so that the file is removed if the write fails.
         let record = ServerRecord { path };
         file.write_all(format!("{boot}\n").as_bytes()).ok()?;
         Some(record)

@@ -57,7 +57,7 @@ struct RunningCall {
     client: Peer,
 }
 
-/// The right to answer one request. [`Claim::take`] grants the right once, at the latest when the
+/// The right to answer one request. [`Claim::take`] grants the right once, before the
 /// response is written, and frees the id of the request.
 #[derive(Debug)]
 pub(crate) struct Accepted {

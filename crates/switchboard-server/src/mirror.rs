@@ -117,7 +117,7 @@ async fn pass_on(
     caller: Caller,
 ) -> Result<McpResult, RpcError> {
     let mut about = std::mem::take(&mut passed.meta);
-    // These members describe the connection of the client, not our connection to the server.
+    // These members of `_meta` describe the client's connection, not ours to the server.
     for ours in [meta::PROTOCOL_VERSION, meta::CLIENT_CAPABILITIES] {
         about.take(ours);
     }

@@ -141,8 +141,8 @@ fn signed(server: &ServerName, params: &Raw, secret: Option<&str>) -> Result<Str
     Ok(question.to_string())
 }
 
-/// The same parameters with the server's name in `_meta`. All other bytes are unchanged; a name
-/// that the server itself put there is replaced.
+/// The parameters of a server's request with the server's name in `_meta`. All other bytes are
+/// unchanged; a name that the server itself put there is replaced.
 fn marked(server: &ServerName, params: &str) -> Result<String, RpcError> {
     #[derive(Deserialize)]
     struct About<'a> {

@@ -153,7 +153,7 @@ impl Malformed {
     }
 }
 
-/// Parses one frame.
+/// Parses one frame as a JSON-RPC message.
 pub fn parse(frame: &Bytes) -> Result<Message, Malformed> {
     if frame.trim_ascii_start().first() == Some(&b'[') {
         return Err(Malformed::Batch);

@@ -8,7 +8,7 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 /// The number of bytes that are kept of an over-long event, to identify its message.
 const KEPT_OF_OVERLONG: usize = 4 * 1024;
 
-/// Longest name or id of an event; longer ones are ignored.
+/// The maximum length of an event's name or id in bytes; a longer one is ignored.
 const LONGEST_NAME: usize = 1024;
 
 /// One event of a stream.

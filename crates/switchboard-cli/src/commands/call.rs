@@ -62,7 +62,7 @@ fn arguments(
     Ok((base, call_args::read(pairs, input)?))
 }
 
-/// Reads on a blocking thread, so that the runtime still handles Ctrl-C.
+/// Runs `read` on a blocking thread, so that the runtime still handles Ctrl-C.
 pub(super) async fn reading<T: Send + 'static>(read: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::task::spawn_blocking(read).await {
         Ok(read) => read,
@@ -158,7 +158,8 @@ pub(super) async fn prompt(
     output::print(conversation, &reply, PrintOptions { blob: BlobForm::Note, printed, save })
 }
 
-/// Refuses undeclared arguments and missing required ones. The session reports an unknown prompt.
+/// Refuses arguments that a prompt does not declare, and the lack of required arguments. For an
+/// unknown prompt it does nothing, because the session reports that error.
 fn check_prompt(
     conversation: &Conversation<'_>,
     (name, server): (&str, Option<&str>),

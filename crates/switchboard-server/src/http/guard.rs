@@ -39,7 +39,7 @@ pub(super) enum Purpose {
 /// The content types that the client accepts for a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ResponseForm {
-    /// JSON; or an event stream, if other messages precede the response.
+    /// The response is JSON, or an event stream if other messages precede it.
     Any,
     Events,
 }

@@ -108,7 +108,7 @@ fn written_name(name: &str) -> String {
     visible_json(&quoted).into_owned()
 }
 
-/// The shown name, truncated to [`NAME`] characters. A quoted one keeps its closing quote.
+/// The shown name, truncated to [`NAME`] characters. A quoted name keeps its closing quote.
 fn clipped_name(name: &str) -> String {
     if name.chars().count() <= NAME || !name.ends_with('"') {
         return clipped(name, NAME);

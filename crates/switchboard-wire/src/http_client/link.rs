@@ -34,8 +34,9 @@ pub(super) struct Link {
     pub(super) endpoint: Endpoint,
     pub(super) limits: PeerLimits,
     pub(super) inlet: Inlet,
-    /// Held for one message at a time, never across an await. It is a lock because many tasks read
-    /// responses, and each response may carry requests and notifications of the server.
+    /// Handles requests and notifications of the server. The lock is held for one message at a
+    /// time, never across an await. It is necessary because many tasks read responses, each of
+    /// which may carry such messages.
     handler: Mutex<Box<dyn Handler>>,
     state: Mutex<LinkState>,
     /// Set after the handshake; session-based requests other than `initialize` wait for it.

@@ -201,7 +201,7 @@ fn title(html: &str) -> Option<String> {
     (!title.is_empty()).then_some(title)
 }
 
-/// A short excerpt on one line, without control characters.
+/// A short excerpt of a text on one line, without control characters.
 fn excerpt(text: &str) -> String {
     let words = text.split(|c: char| c.is_whitespace() || c.is_control());
     let line = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
