@@ -20,7 +20,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Standard input, read without blocking.
 pub(crate) struct Keyboard {
-    /// Set at the end of input, or if this process must not read the input.
+    /// Whether the input has ended, or must not be read by this process.
     is_over: bool,
     line: Vec<u8>,
     _hidden: Option<HiddenInput>,

@@ -121,8 +121,8 @@ pub fn end_tree(root: Identity) {
 
 /// Ends the orphaned processes of servers.
 ///
-/// Only `/proc` decides which processes are orphaned: a file could be written by a server, to have
-/// any process of its user ended.
+/// Only `/proc` decides which processes are orphaned: a server could write a file that names any
+/// process of its user, to have it ended.
 pub(crate) fn end_orphans(mark: Mark) {
     let is_reaper = |pid: i32| {
         let name = fs::read(format!("/proc/{pid}/comm"));

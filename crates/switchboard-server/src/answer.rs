@@ -30,7 +30,7 @@ pub(crate) enum McpResult {
 /// The form in which a host gets results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ResultStyle {
-    /// For hosts that mark errors for their model themselves. Results have no `_meta` details.
+    /// For hosts that mark errors for their model themselves: results have no details in `_meta`.
     Plain,
     /// For the Pi extension: the text of an error begins with its type, and `_meta` has details.
     Pi,
@@ -133,7 +133,7 @@ fn output_result(out: &mut String, output: &Output, note: Option<&str>, style: R
         }
         ResultStyle::Pi | ResultStyle::Plain => {
             let first = out.len() + 1;
-            // Written directly into the frame, which avoids a copy of a large result.
+            // The content is written directly into the frame, which avoids a copy of a large result.
             output.content.write_content(out);
             if let Some(line) = guessed {
                 let rest = if out.ends_with("[]") { "" } else { "," };

@@ -31,7 +31,7 @@ const BROKEN: &str = "internal error in the gateway; whether the request took ef
 #[derive(Clone, Default)]
 pub(crate) struct Calls {
     running: TaskTracker,
-    /// Cancelled when the `subscriptions/listen` requests must end.
+    /// A token that is cancelled when the `subscriptions/listen` requests must end.
     closing: CancellationToken,
     unanswered: Arc<Mutex<Unanswered>>,
 }
@@ -53,7 +53,7 @@ struct RunningCall {
     number: u64,
     /// The task that answers the request; `None` until it is spawned.
     task: Option<AbortHandle>,
-    /// Receives an error if the task ends without a response.
+    /// The client, which gets an error if the task ends without a response.
     client: Peer,
 }
 
@@ -129,7 +129,7 @@ impl Calls {
         }
     }
 
-    /// Cancelled when `subscriptions/listen` requests must end.
+    /// The token that is cancelled when the `subscriptions/listen` requests must end.
     pub(crate) fn closing(&self) -> CancellationToken {
         self.closing.clone()
     }

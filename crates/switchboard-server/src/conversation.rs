@@ -90,8 +90,8 @@ impl Face {
         }
     }
 
-    /// Whether white space is removed from JSON in results. The texts of the granular tools are
-    /// specified exactly, so these keep it.
+    /// Whether white space is removed from JSON in results. The results of the granular tools are
+    /// specified exactly, so their white space is preserved.
     fn spacing(&self) -> Spacing {
         match self {
             Face::Proxy(_) => Spacing::Compact,

@@ -203,7 +203,7 @@ impl Direct {
         }
         let (mut changes, mut found) = (gateway.watch(), self.found_more.subscribe());
         loop {
-            // Checked at once: the list may have changed since the client's request.
+            // The list is checked at once, because it may have changed since the client's request.
             if self.has_news(&gateway) && client.notify(TOOLS_CHANGED, "").await.is_err() {
                 return;
             }

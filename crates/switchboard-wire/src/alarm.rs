@@ -38,7 +38,7 @@ impl Alarm {
             };
             tokio::select! {
                 () = tokio::time::sleep_until(at) => {
-                    // Cleared before `ring` runs, so that a deadline that `set` stores in the
+                    // The time is cleared before `ring` runs, so that a deadline that `set` stores in the
                     // meantime is not lost.
                     *self.rings_at() = None;
                     if let Some(next) = ring(Instant::now()) {

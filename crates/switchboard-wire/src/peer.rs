@@ -234,7 +234,7 @@ impl Peer {
         loop {
             let less = self.shared.backlog.less();
             let mut less = pin!(less);
-            // Registers before the check, so that no write between the two is missed.
+            // The waiter registers before the check, so that no write after the check is missed.
             less.as_mut().enable();
             if enough(self.backlog()) {
                 return;

@@ -84,8 +84,8 @@ async fn upgrade(endpoint: Endpoint) -> Result<Upgraded, HttpError> {
     })
 }
 
-/// Checks the server's response to the upgrade (RFC 6455, 4.1). A response that names no subprotocol
-/// is accepted.
+/// Checks the server's response to the upgrade (RFC 6455, 4.1). A response that names no
+/// subprotocol is accepted.
 fn agreed(response: &Response, key: &str) -> Result<(), HttpError> {
     let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
     if header(SEC_WEBSOCKET_ACCEPT) != Some(&derive_accept_key(key.as_bytes())) {

@@ -70,7 +70,7 @@ pub(super) struct Slot {
 #[derive(Debug)]
 struct Connection {
     state: Mutex<ConnectionState>,
-    /// Cancelled when the connection must be closed.
+    /// A token that is cancelled when the connection must be closed.
     evicted: CancellationToken,
 }
 

@@ -72,7 +72,7 @@ impl Wake for Bell {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        // Stored in any case, so that the next poll sees all earlier writes.
+        // The flag is stored in any case, so that the next poll sees all earlier writes.
         if self.state.fetch_or(WOKEN, Ordering::AcqRel) & POLLED == 0 {
             let task = lock(&self.task).clone();
             task.wake();

@@ -69,7 +69,7 @@ impl Unsent {
 
 impl Total {
     fn compare(&self) {
-        // Compared under the sender's lock, so that the last of two concurrent updates decides.
+        // The bytes are compared under the sender's lock, so that the last of two updates decides.
         self.is_much.send_if_modified(|is_much| {
             let now = self.bytes.load(Ordering::Relaxed) > MOST;
             std::mem::replace(is_much, now) != now

@@ -98,7 +98,7 @@ pub struct Traffic {
     exchanges: JoinSet<Done>,
     /// The requests in flight.
     in_flight: HashMap<u64, Flight>,
-    /// Number of responses in flight to the server.
+    /// The number of responses that are being sent to the server.
     answering: usize,
     /// Tasks that run as long as the connection.
     beside: JoinSet<()>,

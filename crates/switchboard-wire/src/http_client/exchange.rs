@@ -21,7 +21,7 @@ use crate::modern::LISTEN;
 use crate::peer::{Exchange, RequestError};
 use crate::sse::Event;
 
-/// Longest `Retry-After` that a request waits for.
+/// The longest `Retry-After` that a request waits for.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(10);
 
 /// How many times a busy server can postpone a request before the request fails.

@@ -15,7 +15,7 @@ const LOOKED_AT: usize = 16 * 1024;
 /// How long to read the body of an error response.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Longest excerpt of a body in a message, in characters.
+/// The maximum length of an excerpt of a body in a message, in characters.
 const SHOWN: usize = 200;
 
 /// Why an HTTP request returned no MCP message.
