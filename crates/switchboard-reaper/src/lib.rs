@@ -97,8 +97,8 @@ pub fn run_if_asked() {
             (Some(KEEPER), 1) => Some((keeper::run, c"switchbd-keeper")),
             (_, _) => None,
         };
-        // Without the lifeline, a socket on standard input, another program chose this `argv[0]`:
-        // run as usual.
+        // If standard input is no socket, and so no lifeline, another program chose this `argv[0]`,
+        // and this program runs as usual.
         if let Some((role, shown)) = requested_role.filter(|_| handover::has_lifeline()) {
             // The name in `ps` and `top`, limited to 15 bytes; the default would be `exe`.
             let _shown_as_it_is = rustix::thread::set_name(shown);

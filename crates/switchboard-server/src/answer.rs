@@ -133,7 +133,7 @@ fn output_result(out: &mut String, output: &Output, note: Option<&str>, style: R
         }
         ResultStyle::Pi | ResultStyle::Plain => {
             let first = out.len() + 1;
-            // The content is written directly into the frame, which avoids a copy of a large result.
+            // The content is written directly into the frame, so a large result is not copied.
             output.content.write_content(out);
             if let Some(line) = guessed {
                 let rest = if out.ends_with("[]") { "" } else { "," };

@@ -23,11 +23,11 @@ use crate::style::Palette;
 const NAMES: usize = 20;
 
 #[derive(Debug, thiserror::Error)]
-#[error("changing these files requires confirmation, and the user cannot be asked")]
+#[error("changing the files of a host requires confirmation, and the user cannot be asked")]
 struct NoTerminal;
 
 #[derive(Debug, thiserror::Error)]
-#[error("there is no host `{host}`")]
+#[error("no supported host is named `{host}`")]
 struct UnknownHost {
     host: String,
 }
