@@ -8,7 +8,7 @@ pub const REVISION: &str = "2026-07-28";
 pub const DISCOVER: &str = "server/discover";
 /// The request that stays open while its sender subscribes to changes.
 pub const LISTEN: &str = "subscriptions/listen";
-/// The first notification on a subscription.
+/// The notification that acknowledges a subscription; no other precedes it.
 pub const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 
 /// Error code: an HTTP header contradicts the message.

@@ -62,7 +62,7 @@ pub(super) struct Tap {
     queued: Arc<AtomicUsize>,
 }
 
-/// The client has disconnected, or reads too slowly.
+/// The error for a client that has disconnected or reads too slowly.
 #[derive(Debug)]
 pub(super) struct Gone;
 

@@ -39,9 +39,9 @@ pub(super) struct Link {
     /// which may carry such messages.
     handler: Mutex<Box<dyn Handler>>,
     state: Mutex<LinkState>,
-    /// Set after the handshake; session-based requests other than `initialize` wait for it.
+    /// A flag that is set after the handshake; session-based requests other than `initialize` wait for it.
     pub(super) ready: SetOnce<()>,
-    /// Set when the server has responded to a stateless request.
+    /// A flag that is set when the server has responded to a stateless request.
     pub(super) met: SetOnce<()>,
     pub(super) ended: SetOnce<Ended>,
     pub(super) turns: Semaphore,

@@ -65,8 +65,8 @@ pub enum HttpTransport {
 pub trait Signer: Send + Sync {
     fn sign<'a>(&'a self, method: &'a str, url: &'a Url, body: &'a [u8]) -> Signing<'a>;
 
-    /// The server refused the request with status 401 or 403, without processing it. The signer
-    /// decides whether other headers would help.
+    /// Called after the server refused a request with status 401 or 403, without processing it. The
+    /// signer decides whether other headers would help.
     fn refused<'a>(&'a self, _: Refused<'a>) -> Judging<'a> {
         Box::pin(std::future::ready(AuthDecision::Stands))
     }

@@ -18,7 +18,7 @@ pub(super) struct Waiter {
     pub(super) deadline: Option<Deadline>,
 }
 
-/// When a request times out: at `at`, or `timeout` after the last progress notification.
+/// When a request times out. Each progress notification moves `at` to `timeout` from then.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Deadline {
     pub(super) at: Instant,
