@@ -153,7 +153,7 @@ impl Printer {
         Ok(Some(answer.trim().to_owned()))
     }
 
-    /// Turns off echo until the guard is dropped.
+    /// Turns off the echo of the terminal until the guard is dropped.
     pub(crate) fn hide_typing(self) -> io::Result<HiddenInput> {
         HiddenInput::begin(OptionalActions::Now, |modes| modes.local_modes -= LocalModes::ECHO)
     }

@@ -70,7 +70,7 @@ pub(crate) fn take_lifeline() -> io::Result<UnixStream> {
     Ok(UnixStream::from(lifeline))
 }
 
-/// The `fcntl` command that selects the signal for input, from `asm-generic/fcntl.h`; the `libc`
+/// The `fcntl` command that selects the signal about input, from `asm-generic/fcntl.h`; the `libc`
 /// crate does not define it.
 const F_SETSIG: libc::c_int = 10;
 

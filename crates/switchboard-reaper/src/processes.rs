@@ -47,7 +47,7 @@ struct ProcessRow {
     parent: i32,
     group: i32,
     session: i32,
-    /// Whether it has ended: a zombie, or dead.
+    /// Whether the process has ended: it is a zombie, or dead.
     is_over: bool,
 }
 

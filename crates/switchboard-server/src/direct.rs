@@ -59,7 +59,8 @@ struct Listed {
     frozen: Option<Raw>,
     /// A hash of the tools in the list, to detect changes.
     number: u64,
-    /// The tools, keyed by their names in the client's list. A call of such a name means this tool.
+    /// The tools of the client's list, by their names there. A call by name means the tool that had
+    /// the name in this list.
     names: HashMap<Arc<str>, ListedTool>,
     /// Whether the client was notified of a change. Further changes need no notification until the
     /// client requests the list again.

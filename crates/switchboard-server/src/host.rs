@@ -70,11 +70,11 @@ impl Drop for RequestUnderWay {
 /// How requests and notifications reach a client.
 #[derive(Clone)]
 enum ClientLink {
-    /// Over its connection, at any time: a session-based client.
+    /// A session-based client: messages reach it over its connection, at any time.
     Connection(Peer),
-    /// Inside the results of its own requests: a stateless client.
+    /// A stateless client: messages reach it inside the results of its own requests.
     Results(CallSender),
-    /// The client cannot be reached.
+    /// A client that no message can reach.
     Unreachable,
 }
 

@@ -39,7 +39,8 @@ pub(super) struct Link {
     /// which may carry such messages.
     handler: Mutex<Box<dyn Handler>>,
     state: Mutex<LinkState>,
-    /// A flag that is set after the handshake; session-based requests other than `initialize` wait for it.
+    /// A flag that is set after the handshake. Session-based requests other than `initialize` wait
+    /// for it.
     pub(super) ready: SetOnce<()>,
     /// A flag that is set when the server has responded to a stateless request.
     pub(super) met: SetOnce<()>,
@@ -87,7 +88,7 @@ pub(super) struct Busy {
 }
 
 impl Quiet {
-    /// The current refusal; `None` once its time has passed.
+    /// Until when the server refuses requests; `None` if it accepts them.
     pub(super) fn now(&self) -> Option<Busy> {
         self.load().busy.filter(|busy| busy.until > Instant::now())
     }
