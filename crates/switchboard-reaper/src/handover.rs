@@ -91,7 +91,7 @@ fn continue_on_input(socket: &OwnedFd) -> io::Result<()> {
 }
 
 /// Closes all inherited descriptors except the standard streams. Must run before the process opens
-/// any itself.
+/// a descriptor itself.
 #[expect(unsafe_code, reason = "descriptors without an owner here cannot be closed otherwise")]
 pub fn close_inherited() {
     let open = Path::new("/proc/self/fd");

@@ -19,7 +19,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::lock::lock;
 
-/// The time that aborted calls get to end.
+/// The time limit for aborted calls to end.
 const GIVING_UP: Duration = Duration::from_secs(1);
 
 const IN_USE: &str = "a request with this id is in flight";

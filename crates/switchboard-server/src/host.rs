@@ -43,7 +43,7 @@ pub(crate) struct ClientHost {
     manner: Manner,
     longest: LongestApproval,
     log_threshold: Arc<Mutex<LogThreshold>>,
-    /// Change notifications for clients that cannot receive unsolicited ones.
+    /// Sends change notifications to clients that cannot receive unsolicited notifications.
     bulletin: Bulletin,
     spacing: Spacing,
     /// The profile of the client's host; empty until it is known.

@@ -168,7 +168,7 @@ pub(crate) fn stamp(out: &mut String, start: usize, method: &str, server_info: &
         first.push("\"resultType\":\"complete\"".to_owned());
     }
     if CACHEABLE.contains(&method) {
-        // Zero, because the gateway can promise no lifetime; it announces changes by notifications.
+        // `ttlMs` is zero, because the gateway announces changes and can promise no lifetime.
         read.ttl_ms.is_none().then(|| first.push("\"ttlMs\":0".to_owned()));
         read.cache_scope.is_none().then(|| first.push("\"cacheScope\":\"private\"".to_owned()));
     }

@@ -106,7 +106,7 @@ impl Tap {
     }
 }
 
-/// A stream as the body of a response.
+/// An event stream as the body of an HTTP response.
 #[derive(Debug)]
 pub(super) struct Events {
     tap: Tap,

@@ -411,7 +411,7 @@ fn rpc_error(body: &Bytes) -> Option<envelope::RpcError> {
     if fields.jsonrpc != "2.0" {
         return None;
     }
-    // Wrapped as a response, so that one parser handles all error objects.
+    // The error object is wrapped as a response, so that one parser handles all of them.
     let answer = format!("{{\"jsonrpc\":\"2.0\",\"id\":0,\"error\":{}}}", fields.error);
     match envelope::parse(&Bytes::from(answer)) {
         Ok(Message::Answer { outcome: Err(error), .. }) => Some(error),
