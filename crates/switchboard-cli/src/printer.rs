@@ -134,7 +134,7 @@ impl Printer {
 
     /// As [`Printer::ask`], but the end of input is `None`.
     pub(crate) fn ask_unless_over(self, question: &str) -> io::Result<Option<String>> {
-        // Input typed before the question is not an answer to it.
+        // Input that was typed before the question is dropped, because it is no answer.
         let _not_a_terminal = rustix::termios::tcflush(io::stdin(), QueueSelector::IFlush);
         self.read_more(question)
     }

@@ -68,7 +68,7 @@ impl ProcessRow {
             parent: number(1)?,
             group: number(2)?,
             session: number(3)?,
-            // The first thread may have ended while others still run.
+            // The first thread may have ended while other threads still run.
             is_over: matches!(fields.first(), Some(&("Z" | "X"))) && number(17)? <= 1,
         })
     }

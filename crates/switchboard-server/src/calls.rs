@@ -41,7 +41,8 @@ pub(crate) struct Calls {
 #[derive(Debug, Default)]
 struct Unanswered {
     accepted: u64,
-    /// Keyed by the client's request id, to find cancelled requests and to refuse duplicate ids.
+    /// The running requests by the client's request id, to find cancelled requests and to refuse
+    /// duplicate ids.
     by_id: HashMap<Id, RunningCall>,
     /// Set when the connection ends: later requests are refused.
     over: bool,

@@ -43,9 +43,9 @@ pub(super) struct Connections {
 #[derive(Debug, Default)]
 struct Slots {
     last: u64,
-    /// The connections with a slot by number, the oldest first.
+    /// The connections with a slot, keyed by their number, the oldest first.
     taken: BTreeMap<u64, Arc<Connection>>,
-    /// The connections without a slot by number, the oldest first.
+    /// The connections without a slot, keyed by their number, the oldest first.
     overflow: BTreeMap<u64, Arc<Connection>>,
 }
 
@@ -239,7 +239,7 @@ impl ConnectionState {
     }
 }
 
-/// Keeps a connection in use until it is dropped.
+/// A guard that keeps a connection in use until the guard is dropped.
 #[derive(Debug)]
 pub(super) struct Serving {
     connection: Arc<Connection>,
