@@ -18,7 +18,7 @@ pub(crate) fn run(sections: &[&str]) -> ExitCode {
     }
 }
 
-/// Starts no process besides the benchmark itself.
+/// Runs a benchmark over tools, which starts no further process.
 fn over_tools(what: &str, folders: &[&str]) -> Result<(), CommandError> {
     build("-p switchboard-bench --bin tool-bench")?;
     succeed(root(), built("tool-bench"), [what].iter().chain(folders))

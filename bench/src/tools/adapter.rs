@@ -4,7 +4,8 @@
 use crate::data::Tool;
 use crate::shape;
 
-/// The measured tokens of its main tool, of its tool for scripts, and of its tool for each server.
+/// The measured tokens of the adapter's main tool, of its tool for scripts, and of each server's
+/// tool.
 const MAIN: usize = 798;
 const SCRIPTS: usize = 271;
 const PER_SERVER: usize = 157;

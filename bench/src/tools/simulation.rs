@@ -31,7 +31,7 @@ const KINDS: [&str; 4] = ["keyword_hand", "keyword_llm", "llm_route", "step"];
 /// A query with the tools that are right for it.
 pub(crate) struct Task<'a> {
     pub(crate) query: &'a Query,
-    /// The first of them decides which tools are in the world, and what the second search is.
+    /// The first right tool decides which tools are in the world, and what the second search is.
     pub(crate) tools: Vec<&'a Tool>,
 }
 

@@ -150,7 +150,7 @@ pub(crate) enum Command {
         /// Review only these servers
         #[arg(value_name = "SERVER")]
         servers: Vec<String>,
-        // Hidden: accepted only so that a message explains why it has no effect.
+        // `--yes` is accepted, and hidden, only so that a message explains why it has no effect.
         #[arg(long, hide = true)]
         yes: bool,
     },

@@ -39,7 +39,7 @@ pub(crate) struct App {
     load_options: LoadOptions,
 }
 
-/// How a command may use servers.
+/// How a command may call servers: with which consent, and within which time limit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
     pub(crate) consent: Consent,
@@ -206,7 +206,8 @@ impl App {
         if is_malformed { without_the_users_file(outcome) } else { outcome }
     }
 
-    /// Runs `command` in a session on this gateway, with the same guarantee.
+    /// Runs `command` in a session on this gateway. All servers are stopped when the command ends,
+    /// also if it fails or is interrupted.
     pub(crate) async fn converse(
         &self,
         (gateway, config): (Gateway, Config),
@@ -236,8 +237,8 @@ fn malformed<'c>(config: &'c Config, path: &Path) -> Option<&'c Diagnostic> {
     })
 }
 
-/// Turns success into an error, and replaces misleading hints: the user's file cannot be parsed, so
-/// servers may be missing.
+/// The outcome of a command while the user's file cannot be parsed. Servers may be missing, so
+/// success becomes an error, and misleading hints are replaced.
 fn without_the_users_file(outcome: CommandResult) -> CommandResult {
     match outcome {
         Ok(Exit::Done) => Ok(Exit::Usage),
@@ -249,8 +250,8 @@ fn without_the_users_file(outcome: CommandResult) -> CommandResult {
     }
 }
 
-/// The client capabilities that are offered to servers. There are more of them if the user can be
-/// asked.
+/// The client capabilities that a command offers to servers: those of a terminal if the user can be
+/// asked, otherwise none.
 pub(crate) fn capabilities(printer: Printer) -> CapabilitySet {
     if printer.can_ask() { CapabilitySet::TERMINAL } else { CapabilitySet::NONE }
 }

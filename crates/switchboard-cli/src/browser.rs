@@ -35,7 +35,7 @@ pub(crate) enum NotOpened {
     Remote,
     #[error("there is no display (`DISPLAY` and `WAYLAND_DISPLAY` are not set)")]
     NoDisplay,
-    #[error("this is not an HTTP URL")]
+    #[error("the URL to open is not an HTTP URL")]
     NotHttp,
     #[error("cannot start `{program}`")]
     NotStarted {
@@ -100,8 +100,8 @@ impl<'e> Browser<'e> {
         let name = self.environment.variable("BROWSER")?;
         let is_plain = !name.starts_with('-')
             && name.chars().all(|c| c.is_ascii_alphanumeric() || "-._+/".contains(c))
-            // Only an absolute path or a bare name: a relative path would depend on the current
-            // directory.
+            // The program is an absolute path or a bare name: a relative path would depend on the
+            // current directory.
             && (name.starts_with('/') || !name.contains('/'));
         is_plain.then_some(name)
     }

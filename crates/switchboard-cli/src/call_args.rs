@@ -98,9 +98,9 @@ enum ValueForm {
 /// The value of an argument, by its source.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Given {
-    /// Typed on the command line.
+    /// A value that was typed on the command line.
     Word(String),
-    /// Read from a file or from standard input.
+    /// A value that was read from a file or from standard input.
     Text(String),
     Json(Exact),
 }
@@ -232,7 +232,7 @@ fn value_of(text: String, word: Word) -> Exact {
         // A text that does not parse stays a string, so that the argument check reports it.
         Word::Json => Exact::parse(&text).ok(),
         Word::Anything => Exact::parse(&text).ok().filter(|exact| match exact.value() {
-            // A number that would change when parsed is probably an id or a version.
+            // A number that parsing would change is probably an id or a version: it stays text.
             Value::Number(number) => number.to_string() == text,
             Value::Bool(_) | Value::Array(_) | Value::Object(_) => true,
             Value::Null | Value::String(_) => false,

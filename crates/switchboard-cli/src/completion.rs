@@ -32,7 +32,7 @@ pub(crate) fn script(shell: Shell, program: &str) -> io::Result<Vec<u8>> {
     Ok(script)
 }
 
-/// The completions for a shell; `None` for every other command line.
+/// The completions that the script of a shell requests; `None` if no script runs this command.
 pub(crate) fn answer(environment: &Environment, args: &[OsString]) -> Option<io::Result<Vec<u8>>> {
     let shells = Shells::builtins();
     let shell = shells.completer(environment.variable(VARIABLE)?)?;
@@ -53,7 +53,7 @@ fn complete(
     Ok(answer)
 }
 
-/// The same command line, completed with names from the configuration and the cached listings.
+/// Adds completions to a command: names from the configuration and the cached listings.
 fn with_completions(command: clap::Command, known: &Arc<Known>) -> clap::Command {
     let is_prompt = command.get_name() == "prompt";
     let command = command.mut_args(|arg| {
@@ -81,7 +81,7 @@ struct Known {
 #[derive(Default)]
 struct Names {
     servers: BTreeSet<String>,
-    /// The shown names of the tools.
+    /// The shown names of all listed tools.
     tools: BTreeSet<String>,
     /// The tools as rules name them: `SERVER/TOOL`.
     patterns: BTreeSet<String>,

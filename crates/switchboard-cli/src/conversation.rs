@@ -27,7 +27,7 @@ pub(crate) const ALL: PageRequest = PageRequest { offset: 0, limit: usize::MAX }
 /// Interval for checking slow connects if no spinner shows them.
 const CONNECT_POLL: Duration = Duration::from_millis(500);
 
-/// After this time, an installation or a start gets a note.
+/// After this time, a note names a server whose installation or start the command waits for.
 const INSTALLS: Duration = Duration::from_secs(2);
 const STARTS: Duration = Duration::from_secs(10);
 
@@ -37,7 +37,7 @@ pub(crate) struct Conversation<'a> {
     /// The configuration of the session's servers.
     pub(crate) config: Config,
     pub(crate) spinner: Spinner,
-    /// The slow connects that have got a note already.
+    /// The slow connects that a note has named, so that no note repeats.
     noted: RefCell<BTreeSet<(ServerName, ConnectStage)>>,
 }
 
@@ -57,7 +57,7 @@ impl<'a> Conversation<'a> {
         self.wait(async || doing.to_owned(), self.session.handle(request)).await
     }
 
-    /// Runs `work`. While it waits for servers to connect, these are shown.
+    /// Runs `work`, and shows the servers that are connecting meanwhile.
     pub(crate) async fn wait<T>(
         &self,
         doing: impl AsyncFn() -> String,
@@ -172,8 +172,8 @@ impl<'a> Conversation<'a> {
         self.session.gateway().catalog().server(name).map_err(explain::resolve)
     }
 
-    /// Names the servers without a listing and the pending ones. Failed servers were reported
-    /// already.
+    /// Prints the names of the servers without a listing and of the pending servers. Failed
+    /// servers were reported already.
     pub(crate) fn mention(&self, not_listed: &[ServerName], pending: &[ServerName]) {
         let printer = self.app.printer;
         let tried = self.session.gateway().settings().first_listing;

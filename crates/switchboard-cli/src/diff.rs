@@ -15,12 +15,12 @@ use crate::style::Palette;
 const CONTEXT: usize = 2;
 const LONGEST_LINE: usize = 500;
 
-/// The path of the file and a diff of its change, with masked secrets.
+/// The path of a changed file and a diff of the change, with masked secrets.
 pub(crate) fn text(edited: &Edited, palette: Palette) -> String {
     of_masked(edited, (masked(&edited.before), masked(&edited.after)), palette)
 }
 
-/// As [`text`], for a change of a host's file.
+/// As [`text`], but for a host's file, of which only servers are shown.
 pub(crate) fn of_host(edited: &Edited, target: Target, palette: Palette) -> String {
     let masked = |text| masked_of_host(text, target);
     of_masked(edited, (masked(&edited.before), masked(&edited.after)), palette)

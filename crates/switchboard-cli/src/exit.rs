@@ -8,13 +8,13 @@ use switchboard::failure::Code;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     Done,
-    /// The tool itself reported an error.
+    /// The called tool itself reported an error.
     ToolError,
     /// `doctor` found a problem.
     Faults,
-    /// Wrong usage, or an unusable configuration.
+    /// The command line is invalid, or the configuration cannot be used.
     Usage,
-    /// A server requires sign-in.
+    /// The command failed because a server requires sign-in.
     SignIn,
     /// A call was not approved, or a server is not trusted.
     NotApproved,

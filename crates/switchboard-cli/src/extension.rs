@@ -7,7 +7,7 @@ macro_rules! files {
     };
 }
 
-/// The names and contents of the files of the package.
+/// The names and contents of the files of the Pi package.
 pub(crate) const FILES: &[(&str, &str)] = files![
     "README.md",
     "binary.ts",

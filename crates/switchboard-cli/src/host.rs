@@ -18,12 +18,12 @@ use crate::spinner::Spinner;
 /// The maximum number of bytes of the arguments that a question shows.
 const SHOWN_BYTES: usize = 4 * 1024;
 
-/// Asks at the terminal; without one, nothing is approved.
+/// Asks the user at the terminal. Without a terminal, only `--yes` approves calls.
 pub(crate) struct Terminal {
     pub(crate) printer: Printer,
     pub(crate) spinner: Spinner,
     pub(crate) consent: Consent,
-    /// Allows only one question at a time.
+    /// Allows only one question to the user at a time.
     asking: Semaphore,
 }
 

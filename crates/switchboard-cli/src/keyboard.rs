@@ -14,13 +14,13 @@ use crate::printer::HiddenInput;
 /// The size limit of a line in bytes; a longer line is dropped.
 const LONGEST: usize = 64 * 1024;
 
-/// The polling interval for input. A blocking thread could not be stopped, and would consume the
-/// answer to a later question.
+/// The polling interval for input. Input is polled because a thread with a blocking read could not
+/// be stopped, and would consume the answer to a later question.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Standard input, read without blocking.
 pub(crate) struct Keyboard {
-    /// Set at the end of input, or if this process must not read the input.
+    /// Whether the input has ended, or must not be read by this process.
     is_over: bool,
     line: Vec<u8>,
     _hidden: Option<HiddenInput>,
@@ -31,8 +31,8 @@ impl Keyboard {
         // A background process that reads the terminal would be stopped.
         let is_over = tcgetpgrp(io::stdin()).is_ok_and(|front| front != getpgrp());
         let is_typed = !is_over && io::stdin().is_terminal();
-        // The input is flushed at both changes: earlier input is dropped, and a half-pasted line
-        // does not reach the shell.
+        // Unread input is dropped when the modes are changed, because it is no answer, and when
+        // they are restored, so that a half-pasted line does not reach the shell.
         let hidden = is_typed.then(|| HiddenInput::begin(OptionalActions::Flush, by_byte).ok());
         Keyboard { is_over, line: Vec::new(), _hidden: hidden.flatten() }
     }

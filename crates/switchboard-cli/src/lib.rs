@@ -107,7 +107,7 @@ fn usage_error(error: &clap::Error, args: &[OsString]) -> Exit {
         return if error.use_stderr() { Exit::Usage } else { Exit::Done };
     }
     let rendered = error.render().to_string();
-    // The rest of the text is usage information for people.
+    // The text after the first paragraph is usage information for people.
     let clause = rendered.split("\n\n").next().unwrap_or_default();
     let clause = clause.trim_start_matches("error: ").trim().to_owned();
     let failure = Failure::new(Code::BadRequest, Subject::Request, NotUnderstood { clause });

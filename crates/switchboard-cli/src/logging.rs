@@ -52,7 +52,7 @@ pub(crate) fn start(verbose: u8, command: &Command) -> Result<(), Failure> {
         .with_ansi(false)
         .with_target(false)
         .with_filter(
-            // Libraries log headers and payloads below this level.
+            // Libraries log only warnings and errors: below, they log headers and payloads.
             Targets::new()
                 .with_default(level.min(LevelFilter::WARN))
                 .with_target("switchboard", level)

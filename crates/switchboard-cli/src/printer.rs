@@ -134,7 +134,7 @@ impl Printer {
 
     /// As [`Printer::ask`], but the end of input is `None`.
     pub(crate) fn ask_unless_over(self, question: &str) -> io::Result<Option<String>> {
-        // Input typed before the question is not an answer to it.
+        // Input that was typed before the question is dropped, because it is no answer.
         let _not_a_terminal = rustix::termios::tcflush(io::stdin(), QueueSelector::IFlush);
         self.read_more(question)
     }
@@ -153,7 +153,7 @@ impl Printer {
         Ok(Some(answer.trim().to_owned()))
     }
 
-    /// Turns off echo until the guard is dropped.
+    /// Turns off the echo of the terminal until the guard is dropped.
     pub(crate) fn hide_typing(self) -> io::Result<HiddenInput> {
         HiddenInput::begin(OptionalActions::Now, |modes| modes.local_modes -= LocalModes::ECHO)
     }
@@ -169,7 +169,7 @@ impl Printer {
         self.answer(self.yes_or_no(question)).await.is_some_and(|answer| is_yes(&answer))
     }
 
-    /// A question with its possible answers.
+    /// A question, followed by its possible answers `[y/N]`.
     pub(crate) fn yes_or_no(self, question: &str) -> String {
         format!("{question} {}", self.err.aside("[y/N]"))
     }

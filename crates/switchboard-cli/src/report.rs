@@ -11,7 +11,7 @@ use crate::style::Palette;
 
 const MESSAGE: usize = 2_000;
 
-/// The number of characters that are shown of a line that a failed server wrote.
+/// The maximum number of characters that are shown of a line that a failed server wrote.
 const STDERR_LINE: usize = 200;
 
 /// Why a command ended early.
@@ -20,7 +20,7 @@ pub(crate) enum Stop {
     Failed(Failure),
     /// Standard output is closed, or cannot be written.
     Output(std::io::Error),
-    /// The user ended a dialogue.
+    /// The user ended a dialogue, with Ctrl-C or the end of input.
     Left(Exit),
 }
 

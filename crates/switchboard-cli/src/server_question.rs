@@ -13,7 +13,7 @@ use switchboard_wire::{Raw, RpcError};
 use crate::printer::{Printer, is_yes};
 use form::FormField;
 
-/// The number of bytes that are shown of a sampling conversation.
+/// The maximum number of bytes that are shown of a sampling conversation.
 const SHOWN: usize = 8 * 1024;
 
 /// The MCP error code for sampling that the user refuses.

@@ -23,11 +23,11 @@ const BLOCK: usize = 256 * 1024;
 /// The minimum number of characters for a description, whatever the length of the name.
 const SOME_WORDS: usize = 30;
 
-/// The style of the text.
+/// How text is laid out on the terminal: its colours and its width.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Look {
     pub(crate) palette: Palette,
-    /// The maximum width of a line.
+    /// The maximum width of a line in characters.
     pub(crate) columns: usize,
 }
 
@@ -123,7 +123,7 @@ fn found(out: &mut String, page: &SearchPage, look: Look) {
     }
 }
 
-/// The signature of a tool with its name in colour, which is at the beginning.
+/// The signature of a tool, which begins with the tool's name. The name gets a colour.
 fn signature(signature: &str, shown: &str, palette: Palette) -> String {
     let signature = clean_block(signature, BLOCK);
     let shown = clean_line(shown, NAME);

@@ -27,20 +27,20 @@ const ADDRESS: usize = 500;
 /// The method of the sign-in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Manner {
-    /// In the browser of this machine, which is opened if there is a display.
+    /// The user signs in with the browser of this machine, which is opened if there is a display.
     Browser,
-    /// In a browser elsewhere. The user pastes its final URL.
+    /// The user signs in with a browser elsewhere, and pastes its final URL.
     Paste,
-    /// On another device. The user enters a code there.
+    /// The user signs in on another device, by entering a code there.
     Device,
 }
 
 /// Where the URL to open is printed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Told {
-    /// On standard output, because the command has no other result.
+    /// The URL is printed on standard output, because the command has no other result.
     AsData(Format),
-    /// On standard error, because standard output is for the result of the command.
+    /// The URL is printed on standard error, because standard output is for the command's result.
     AsWords,
 }
 

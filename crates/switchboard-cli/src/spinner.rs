@@ -84,7 +84,7 @@ impl Spinner {
     }
 }
 
-/// Hides the spinner until it is dropped.
+/// A guard that hides the spinner until the guard is dropped.
 pub(crate) struct Hidden {
     spinner: Spinner,
     answered: bool,

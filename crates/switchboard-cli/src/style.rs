@@ -20,12 +20,12 @@ impl Palette {
         self.paint(AnsiColor::Yellow.on_default(), text)
     }
 
-    /// The name of a server or a tool, or a path.
+    /// Colours the name of a server or a tool, or a path.
     pub(crate) fn name<T: Display>(self, text: T) -> Painted<T> {
         self.paint(AnsiColor::Cyan.on_default(), text)
     }
 
-    /// A command line, or a success.
+    /// Colours a command line, or the report of a success.
     pub(crate) fn command<T: Display>(self, text: T) -> Painted<T> {
         self.paint(AnsiColor::Green.on_default(), text)
     }

@@ -43,7 +43,7 @@ pub struct User {
 /// The exit code, unread frames and standard error of a client that ended.
 #[derive(Debug)]
 pub struct Ended {
-    /// `None` after a signal, or for a face in this process.
+    /// The exit code; `None` after a signal, or for a face in this process.
     pub code: Option<i32>,
     /// Frames that were not read before.
     pub frames: Vec<Value>,

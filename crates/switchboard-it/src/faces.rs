@@ -255,14 +255,14 @@ pub struct Typed {
 
 #[derive(Debug, Clone, Copy)]
 enum Says {
-    /// A list, which is formatted for people.
+    /// The output is a list, which is formatted for people.
     InOwnWords,
-    /// The text of a result, equal on every face.
+    /// The output is the text of a result, equal on every face.
     Result,
 }
 
 impl Typed {
-    /// `None` for a request without a corresponding command.
+    /// The command line for a request; `None` if no command corresponds to it.
     pub fn of(request: &Value) -> Option<Self> {
         let asked: Vec<&str> = request.as_object()?.keys().map(String::as_str).collect();
         let text = |key: &str| request[key].as_str().unwrap_or_default();

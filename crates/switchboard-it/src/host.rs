@@ -35,7 +35,7 @@ impl ScriptedHost {
         host
     }
 
-    /// Appends to the list.
+    /// Appends to the list of the user's answers.
     pub fn will_answer(&self, answers: impl IntoIterator<Item = ApprovalAnswer>) {
         self.lines().answers.extend(answers);
     }

@@ -1,7 +1,7 @@
 //! A network namespace for one test, in which every address belongs to this machine, so that all
 //! connections are observed.
 //!
-//! It uses only the standard library, because tests of the engine include this file, too.
+//! This module uses only the standard library, because tests of the engine include this file, too.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv6Addr, TcpListener, TcpStream};
@@ -44,7 +44,7 @@ type Answer = dyn Fn(IpAddr, &str) -> String + Send + Sync;
 impl Canaries {
     const PORTS: [u16; 2] = [80, 443];
 
-    /// TLS connections are closed.
+    /// Starts the listeners. `answer` gives the HTTP responses; TLS connections are closed.
     pub fn start(answer: impl Fn(IpAddr, &str) -> String + Send + Sync + 'static) -> Canaries {
         let (tell, told) = mpsc::channel();
         let answer: Arc<Answer> = Arc::new(answer);

@@ -42,7 +42,7 @@ pub struct Installed {
 /// A finished command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ran {
-    /// `None` if a signal ended it.
+    /// The exit code; `None` if a signal ended the command.
     pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,

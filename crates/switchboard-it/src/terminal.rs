@@ -27,7 +27,7 @@ const END_OF_INPUT: &[u8] = &[0x04; 64];
 /// The result of a command on a terminal.
 #[derive(Debug)]
 pub struct Shown {
-    /// `None` if a signal ended it.
+    /// The exit code; `None` if a signal ended the command.
     pub code: Option<i32>,
     /// Everything on the screen, including typed text.
     pub screen: String,

@@ -1,4 +1,4 @@
-//! Cache files of a server's lists.
+//! Properties of the cache files that hold a server's lists.
 
 use serde_json::value::RawValue;
 use switchboard_core::catalog::RawListing;

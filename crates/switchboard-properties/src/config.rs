@@ -1,4 +1,4 @@
-//! Configuration files: our own, the list of Pi, and those of hosts.
+//! Properties of the parsers of configuration files: ours, Pi's list of servers, and the hosts'.
 
 use switchboard_core::config::hosts::{self, Host};
 use switchboard_core::config::layers::{ConfigSource, Tier};

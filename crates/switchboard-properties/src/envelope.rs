@@ -1,4 +1,4 @@
-//! The JSON-RPC envelope.
+//! Properties of the parser of the JSON-RPC envelope.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Frames of a byte stream.
+//! Properties of the reader that splits a byte stream into frames.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -26,7 +26,7 @@ pub(crate) fn any_pieces_give_the_same_frames(input: &[u8]) {
     }
 }
 
-/// One frame, as it is expected.
+/// One frame that the reader is expected to return.
 enum Expected<'a> {
     Line(&'a [u8]),
     /// The beginning of a line that is over the limit.
@@ -83,7 +83,7 @@ fn read(pieces: Pieces<'_>) -> Vec<Frame> {
     })
 }
 
-/// Bytes that arrive a few at a time.
+/// A source whose bytes arrive a few at a time.
 struct Pieces<'a> {
     rest: &'a [u8],
     size: usize,

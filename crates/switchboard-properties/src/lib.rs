@@ -1,7 +1,7 @@
 //! Properties that hold for every input of a parser: one function for each fuzz target.
 //!
-//! The fuzzer calls them with generated inputs, the test suite with the corpus and mutations of it. A
-//! property fails by a panic.
+//! The fuzzer calls these functions with generated inputs. The test suite calls them with the
+//! corpus and with mutations of it. A function panics if its property does not hold.
 
 mod addresses;
 mod cache;

@@ -1,4 +1,4 @@
-//! Shown names of tools.
+//! Properties of the shown names of tools.
 
 use std::collections::{BTreeMap, BTreeSet};
 

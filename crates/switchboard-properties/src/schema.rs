@@ -1,4 +1,4 @@
-//! Schemas as text for a model.
+//! Properties of schemas that are rendered as text for a model.
 
 use serde_json::Value;
 use switchboard_core::schema::{expected, output_shape, parameters, signature};

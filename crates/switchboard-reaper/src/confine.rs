@@ -108,7 +108,7 @@ fn find(name: &OsStr, request: &StartRequest) -> Option<PathBuf> {
 
 /// The interpreter in a script's first line; with `env`, the program that `env` runs.
 fn interpreter(program: &Path) -> Option<OsString> {
-    // Only regular files: opening a named pipe would block until it has a writer.
+    // Only regular files are opened: a named pipe would block until it has a writer.
     if !fs::metadata(program).ok()?.is_file() {
         return None;
     }

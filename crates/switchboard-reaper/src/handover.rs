@@ -70,7 +70,8 @@ pub(crate) fn take_lifeline() -> io::Result<UnixStream> {
     Ok(UnixStream::from(lifeline))
 }
 
-/// From `asm-generic/fcntl.h`; the `libc` crate does not define it.
+/// The `fcntl` command that selects the signal about input, from `asm-generic/fcntl.h`; the `libc`
+/// crate does not define it.
 const F_SETSIG: libc::c_int = 10;
 
 /// Makes the kernel send SIGCONT to this process whenever the socket becomes readable or closes, so
@@ -90,7 +91,7 @@ fn continue_on_input(socket: &OwnedFd) -> io::Result<()> {
 }
 
 /// Closes all inherited descriptors except the standard streams. Must run before the process opens
-/// any itself.
+/// a descriptor itself.
 #[expect(unsafe_code, reason = "descriptors without an owner here cannot be closed otherwise")]
 pub fn close_inherited() {
     let open = Path::new("/proc/self/fd");

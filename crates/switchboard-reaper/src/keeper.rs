@@ -88,8 +88,8 @@ fn watch_reaper() -> io::Result<OwnedFd> {
     let named = std::env::args().nth(1).and_then(|pid| Pid::from_raw(pid.parse().ok()?));
     let reaper = named.ok_or(io::ErrorKind::InvalidInput)?;
     let watched = rustix::process::pidfd_open(reaper, PidfdFlags::empty())?;
-    // If the parent is another process, the reaper has ended, and its process id may have been
-    // reused.
+    // If the parent of this process is not the reaper, the reaper has ended, and its process id
+    // may have been reused.
     if rustix::process::getppid() == Some(reaper) {
         Ok(watched)
     } else {

@@ -14,19 +14,19 @@
 //!
 //! The **reaper** starts the keepers and is a subreaper too: it adopts and kills the processes that
 //! a killed keeper leaves. If the reaper itself is killed, every keeper ends its server and itself,
-//! because no process would replace the keeper's protection. The gateway starts both again when
-//! they are needed.
+//! because no process would replace the keeper's protection. The gateway starts a new reaper and
+//! new keepers when they are needed.
 //!
-//! The gateway creates the server's pipes and passes them on, so messages bypass these processes.
-//! They have no threads and no runtime; they only wait.
+//! The gateway creates the server's pipes and passes them on, so messages bypass the reaper and the
+//! keepers. Both kinds of processes have no threads and no runtime; they only wait.
 //!
 //! Processes survive only if the gateway, the reaper and a keeper are killed at the same moment.
-//! The next start finds them by the mark that every descendant of a keeper has; [`records`] show
-//! whether a search is necessary.
+//! The next start finds these processes by the mark that every descendant of a keeper has;
+//! [`records`] show whether a search is necessary.
 //!
-//! A server runs as the same user and could stop both. If the kernel supports it, the server is
-//! confined and cannot signal them ([`Confinement`]). Otherwise the kernel continues a stopped
-//! process when the gateway sends an order or ends.
+//! A server runs as the same user and could stop its keeper and the reaper. If the kernel supports
+//! confinement, the server is confined and cannot signal them ([`Confinement`]). Otherwise the
+//! kernel continues a stopped keeper or reaper when the gateway sends an order or ends.
 
 #[cfg(target_os = "linux")]
 pub mod records;
@@ -97,8 +97,8 @@ pub fn run_if_asked() {
             (Some(KEEPER), 1) => Some((keeper::run, c"switchbd-keeper")),
             (_, _) => None,
         };
-        // Without the lifeline, a socket on standard input, another program chose this `argv[0]`:
-        // run as usual.
+        // If standard input is no socket, and so no lifeline, another program chose this `argv[0]`,
+        // and this program runs as usual.
         if let Some((role, shown)) = requested_role.filter(|_| handover::has_lifeline()) {
             // The name in `ps` and `top`, limited to 15 bytes; the default would be `exe`.
             let _shown_as_it_is = rustix::thread::set_name(shown);

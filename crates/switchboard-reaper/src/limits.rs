@@ -3,7 +3,7 @@
 //!
 //! `prlimit` on a process of the same user is as harmful as a signal: a keeper without descriptors
 //! cannot find processes to end, and a process without processor time is killed. A keeper with the
-//! lowest priority on a busy processor ends nothing in time. Landlock does not cover these. The
+//! lowest priority on a busy processor ends nothing in time. Landlock restricts neither. The
 //! filter is written by hand because the available crates support one architecture at a time and
 //! set `no_new_privs`, which would disable `sudo` for servers of root.
 
@@ -14,7 +14,7 @@ use libc::{c_ulong, sock_filter, sock_fprog};
 
 /// An architecture whose programs this machine can run, with the numbers of system calls.
 struct Abi {
-    /// The `AUDIT_ARCH_*` constant of the kernel.
+    /// The kernel's number for the architecture, an `AUDIT_ARCH_*` constant.
     architecture: u32,
     prlimit: u32,
     setrlimit: u32,
@@ -76,7 +76,7 @@ const NUMBER: u32 = 0;
 const ARCHITECTURE: u32 = 4;
 const ARGUMENTS: u32 = 16;
 
-/// The lower half of an argument; both architectures are little-endian.
+/// The offset of an argument's lower half; both architectures are little-endian.
 const fn low(argument: u32) -> u32 {
     ARGUMENTS + 8 * argument
 }
@@ -104,7 +104,7 @@ pub(crate) fn restrict() -> io::Result<()> {
     if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// One block for each architecture; system calls of other architectures are allowed.
+/// The filter: one block for each architecture. System calls of other architectures are allowed.
 fn filter() -> Vec<sock_filter> {
     let mut filter = Vec::new();
     for abi in ABIS {
@@ -244,7 +244,7 @@ mod tests {
             for (number, process) in [(abi.setpriority, 0), (abi.ioprio_set, 1)] {
                 check(number, [process, 0, 19], libc::SECCOMP_RET_ALLOW);
                 check(number, [process, 4321, 19], REFUSED);
-                // Of a process group, or of all processes of a user.
+                // The other kinds: a process group, or all processes of a user.
                 for kind in (0..4).filter(|kind| *kind != process) {
                     check(number, [kind, 0, 19], REFUSED);
                 }

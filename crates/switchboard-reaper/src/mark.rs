@@ -1,6 +1,6 @@
 //! The mark that identifies every process of a server.
 //!
-//! It is a limit that is practically unused, the processor time of real-time tasks
+//! The mark is a limit that is practically unused, the processor time of real-time tasks
 //! (`RLIMIT_RTTIME`), set to a recognisable value of many years. All descendants inherit it, even
 //! if they change their parent, group, session, environment or working directory. They cannot raise
 //! it, and confined ones cannot change it. Every process can read it in `/proc`.
@@ -32,7 +32,7 @@ pub(crate) struct Mark(u64);
 impl Mark {
     /// The mark for the home directory that contains the directory `records`.
     pub(crate) fn of(records: &Path) -> Mark {
-        // FNV-1a.
+        // The hash function FNV-1a.
         let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
         let hash = records.as_os_str().as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, mix);
         let home = (hash ^ (hash >> 32)) & ((1 << HOME_BITS) - 1);
@@ -61,7 +61,7 @@ impl Mark {
     }
 }
 
-/// The hard limit, which a process cannot raise again.
+/// The hard limit in `/proc/PID/limits` that holds the mark; a process cannot raise it again.
 fn hard_limit(limits: &str) -> Option<u64> {
     let line = limits.lines().find_map(|line| line.strip_prefix("Max realtime timeout"))?;
     line.split_whitespace().nth(1)?.parse().ok()

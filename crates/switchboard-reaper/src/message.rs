@@ -42,7 +42,7 @@ impl StartRequest {
         bytes
     }
 
-    /// `None` if the bytes are not a valid request.
+    /// Parses a start request; `None` if the bytes are not a valid one.
     pub fn decode(mut bytes: &[u8]) -> Option<StartRequest> {
         let variables = number(&mut bytes)?;
         let (confinement, rest) = bytes.split_first()?;
@@ -80,7 +80,7 @@ fn word(bytes: &mut &[u8]) -> Option<OsString> {
     Some(OsStr::from_bytes(word).to_owned())
 }
 
-/// Reads a request of this length.
+/// Reads a start request of this length.
 pub(crate) fn read_request(source: impl Read, length: u64) -> io::Result<StartRequest> {
     let mut bytes = Vec::new();
     source.take(length).read_to_end(&mut bytes)?;
@@ -118,7 +118,7 @@ impl Order {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Report {
     Started(Identity),
-    /// The error number of the system.
+    /// The server could not be started; the value is the system's error number.
     NotStarted(i32),
     /// The server itself has ended, with this wait status.
     Ended(i32),
@@ -142,7 +142,7 @@ impl Report {
         bytes
     }
 
-    /// `None` if the bytes are not a valid report.
+    /// Parses a report; `None` if the bytes are not a valid one.
     pub fn decode(bytes: [u8; Report::LENGTH]) -> Option<Report> {
         let (kind, rest) = bytes.split_first()?;
         let (number, start) = rest.split_first_chunk()?;

@@ -15,7 +15,7 @@ use crate::{PROGRAM, REAPER_SHOWN};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Identity {
     pub pid: i32,
-    /// Start time in clock ticks since boot.
+    /// The start time of the process, in clock ticks since boot.
     pub start: u64,
 }
 
@@ -47,7 +47,7 @@ struct ProcessRow {
     parent: i32,
     group: i32,
     session: i32,
-    /// Whether it has ended: a zombie, or dead.
+    /// Whether the process has ended: it is a zombie, or dead.
     is_over: bool,
 }
 
@@ -68,7 +68,7 @@ impl ProcessRow {
             parent: number(1)?,
             group: number(2)?,
             session: number(3)?,
-            // The first thread may have ended while others still run.
+            // The first thread may have ended while other threads still run.
             is_over: matches!(fields.first(), Some(&("Z" | "X"))) && number(17)? <= 1,
         })
     }
@@ -82,7 +82,7 @@ fn table() -> impl Iterator<Item = ProcessRow> {
 
 /// Kills all descendants of `parent`, except its children in `spared` and their descendants.
 /// Processes that lose their parent become children of this process, so one round may not be
-/// enough. Returns whether there were any.
+/// enough. Returns whether `parent` had such descendants.
 ///
 /// Kills the deepest descendants first: if this process is killed meanwhile, the remaining ones
 /// still form a tree.
@@ -121,8 +121,8 @@ pub fn end_tree(root: Identity) {
 
 /// Ends the orphaned processes of servers.
 ///
-/// Only `/proc` decides which processes these are. A server could write a file that has any process
-/// of its user ended.
+/// Only `/proc` decides which processes are orphaned: a server could write a file that names any
+/// process of its user, to have it ended.
 pub(crate) fn end_orphans(mark: Mark) {
     let is_reaper = |pid: i32| {
         let name = fs::read(format!("/proc/{pid}/comm"));

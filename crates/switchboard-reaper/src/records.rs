@@ -10,7 +10,7 @@ use rustix::fs::OFlags;
 use crate::mark::Mark;
 use crate::processes::{Identity, boot_id, end_orphans, namespace, own_pid};
 
-/// Upper bound of a record's size.
+/// The maximum size of a record in bytes.
 const LONGEST: u64 = 1024;
 
 /// The record of a starting or running server; dropping it removes the file.
@@ -19,14 +19,14 @@ pub(crate) struct ServerRecord {
 }
 
 impl ServerRecord {
-    /// Written before the server starts, so that no server runs without a record. If the disk
-    /// cannot be written, servers run without one.
+    /// Writes a record before the server starts, so that no server runs without a record. `None` if
+    /// the record cannot be written: the server then runs without a record.
     pub(crate) fn begin(folder: &Path) -> Option<ServerRecord> {
         let keeper = Identity::of(own_pid())?;
         let (boot, space) = (boot_id().ok()?, namespace());
         let path = folder.join(file_name(space, keeper));
         let mut file = create(folder, &path).ok()?;
-        // Created first, so that the file is removed if the write fails.
+        // This guard is created before the write, so that the file is removed if the write fails.
         let record = ServerRecord { path };
         file.write_all(format!("{boot}\n").as_bytes()).ok()?;
         Some(record)
@@ -106,7 +106,7 @@ fn read(path: &Path) -> Option<String> {
     Some(text)
 }
 
-/// Whether a record is from this boot.
+/// The boot in which a record was written.
 #[derive(Debug, PartialEq, Eq)]
 enum Run {
     This,

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, WaitStatus};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
-/// The first pause before killed processes are checked again; it grows.
+/// The first pause before killed processes are checked again; later pauses are longer.
 const FIRST_LOOK: Duration = Duration::from_millis(10);
 
 /// The longest pause between two checks. It also applies to root's processes, which cannot be
@@ -20,7 +20,7 @@ const FIRST_LOOK: Duration = Duration::from_millis(10);
 const LAST_LOOK: Duration = Duration::from_secs(1);
 
 pub(crate) struct Watch {
-    /// Readable when a child has ended.
+    /// A socket that is readable when a child process has ended.
     children: UnixStream,
 }
 
@@ -40,8 +40,8 @@ impl Watch {
         let (children, waker) = UnixStream::pair()?;
         children.set_nonblocking(true)?;
         signal_hook::low_level::pipe::register(SIGCHLD, waker)?;
-        // These signals are caught without effect. If they were ignored, the programs started here
-        // would ignore them too.
+        // SIGTERM, SIGINT and SIGHUP are caught without effect. If this process ignored them, the
+        // programs that it starts would ignore them, too.
         for signal in [SIGTERM, SIGINT, SIGHUP] {
             signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
         }
@@ -57,7 +57,7 @@ impl Watch {
         until: Option<Instant>,
     ) -> io::Result<Woken> {
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-        // Rounded up, so that the deadline has passed when the wait ends.
+        // The time is rounded up, so that the deadline has passed when the wait ends.
         let left = left.and_then(|left| Timespec::try_from(left + Duration::from_millis(1)).ok());
         let watched = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
         // A missing lifeline or parent is replaced by a second poll entry for the children.
@@ -78,7 +78,7 @@ impl Watch {
     }
 }
 
-/// Whether there are children left.
+/// Whether this process has children left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Children {
     Left,

@@ -15,7 +15,7 @@ use switchboard::{hidden, nesting};
 use switchboard_wire::envelope::{INTERNAL_ERROR, INVALID_PARAMS, URL_ELICITATION_REQUIRED};
 use switchboard_wire::{Raw, RpcError};
 
-/// The result of a request.
+/// The result of an MCP request, before it is written as JSON.
 pub(crate) enum McpResult {
     /// JSON from a server, unchanged, or JSON that the gateway built.
     Json(Raw),
@@ -27,12 +27,12 @@ pub(crate) enum McpResult {
     Text(String, Option<Code>),
 }
 
-/// The style of a result.
+/// The form in which a host gets results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ResultStyle {
-    /// For hosts that mark errors for their model themselves. Results have no `_meta` details.
+    /// For hosts that mark errors for their model themselves: results have no details in `_meta`.
     Plain,
-    /// The Pi extension: the text of an error begins with its type, and `_meta` has the details.
+    /// For the Pi extension: the text of an error begins with its type, and `_meta` has details.
     Pi,
 }
 
@@ -133,7 +133,7 @@ fn output_result(out: &mut String, output: &Output, note: Option<&str>, style: R
         }
         ResultStyle::Pi | ResultStyle::Plain => {
             let first = out.len() + 1;
-            // Written directly into the frame, which avoids a copy of a large result.
+            // The content is written directly into the frame, so a large result is not copied.
             output.content.write_content(out);
             if let Some(line) = guessed {
                 let rest = if out.ends_with("[]") { "" } else { "," };
@@ -294,7 +294,7 @@ pub(crate) fn as_the_server_said(failure: &Failure) -> RpcError {
     servers_own_error(failure).unwrap_or_else(|| protocol_error(failure))
 }
 
-/// The server's result, unchanged.
+/// The result of a call as the server sent it, without changes.
 pub(crate) fn raw(reply: Reply) -> McpResult {
     match reply {
         Reply::Output(output) => McpResult::json(nesting::result(output.content.raw())),

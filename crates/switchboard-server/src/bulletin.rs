@@ -66,7 +66,7 @@ struct Subscribers {
     here: Vec<(u64, Arc<Subscriber>)>,
 }
 
-/// A subscribed client.
+/// A client that subscribed with `subscriptions/listen`.
 #[derive(Debug)]
 struct Subscriber {
     filter: SubscriptionFilter,
@@ -149,8 +149,8 @@ impl Subscriber {
 }
 
 impl Subscription {
-    /// Must be called after the acknowledgement. Sends the queued notifications; later ones are
-    /// sent at once.
+    /// Sends the queued notifications, and from now on every notification at once. Must be called
+    /// after the acknowledgement of the subscription was sent.
     pub(crate) fn opened(&self) {
         let mut early = lock(&self.reader.early);
         for (method, params) in early.take().into_iter().flatten() {
@@ -163,7 +163,7 @@ impl Subscription {
         self.reader.tell(method, &Args::default());
     }
 
-    /// Removes the subscription.
+    /// Removes this subscription, so that no further notification is sent on it.
     pub(crate) fn leave(&self) {
         lock(&self.bulletin.readers).here.retain(|(number, _)| *number != self.number);
     }

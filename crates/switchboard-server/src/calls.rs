@@ -19,7 +19,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::lock::lock;
 
-/// The time that aborted calls get to end.
+/// The time limit for aborted calls to end.
 const GIVING_UP: Duration = Duration::from_secs(1);
 
 const IN_USE: &str = "a request with this id is in flight";
@@ -31,7 +31,7 @@ const BROKEN: &str = "internal error in the gateway; whether the request took ef
 #[derive(Clone, Default)]
 pub(crate) struct Calls {
     running: TaskTracker,
-    /// Cancelled when the `subscriptions/listen` requests must end.
+    /// A token that is cancelled when the `subscriptions/listen` requests must end.
     closing: CancellationToken,
     unanswered: Arc<Mutex<Unanswered>>,
 }
@@ -41,7 +41,8 @@ pub(crate) struct Calls {
 #[derive(Debug, Default)]
 struct Unanswered {
     accepted: u64,
-    /// Keyed by the client's request id, to find cancelled requests and to refuse duplicate ids.
+    /// The running requests by the client's request id, to find cancelled requests and to refuse
+    /// duplicate ids.
     by_id: HashMap<Id, RunningCall>,
     /// Set when the connection ends: later requests are refused.
     over: bool,
@@ -53,12 +54,12 @@ struct RunningCall {
     number: u64,
     /// The task that answers the request; `None` until it is spawned.
     task: Option<AbortHandle>,
-    /// Receives an error if the task ends without a response.
+    /// The client, which gets an error if the task ends without a response.
     client: Peer,
 }
 
-/// The right to answer one request. [`Claim::take`] grants it once. It also frees the id, at the
-/// latest when the response is written.
+/// The right to answer one request. [`Claim::take`] grants the right once, before the
+/// response is written, and frees the id of the request.
 #[derive(Debug)]
 pub(crate) struct Accepted {
     unanswered: Arc<Mutex<Unanswered>>,
@@ -111,7 +112,7 @@ impl Calls {
         answering: impl Future<Output = ()> + Send + 'static,
     ) {
         let running = Arc::clone(&accepted);
-        // Boxed, because each future that takes another one by value has room for it twice.
+        // Boxed, because a future that takes another future by value has room for it twice.
         let answering = Box::pin(answering);
         let task = self.running.spawn(async move {
             if caught(answering).await.is_err() {
@@ -129,7 +130,7 @@ impl Calls {
         }
     }
 
-    /// Cancelled when `subscriptions/listen` requests must end.
+    /// The token that is cancelled when the `subscriptions/listen` requests must end.
     pub(crate) fn closing(&self) -> CancellationToken {
         self.closing.clone()
     }

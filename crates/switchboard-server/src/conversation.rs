@@ -33,7 +33,7 @@ use crate::service::{HostKind, Offer};
 /// Error code of session-based servers for a resource that does not exist.
 const RESOURCE_NOT_FOUND: i64 = -32002;
 
-/// One client, or all stateless HTTP clients.
+/// The state of one client, or of all stateless HTTP clients together.
 pub(crate) struct Conversation {
     pub(crate) session: Arc<Session>,
     pub(crate) host: ClientHost,
@@ -43,7 +43,7 @@ pub(crate) struct Conversation {
     pub(crate) style: ResultStyle,
     offer: Offer,
     clients: Clients,
-    /// The instructions for the one client; fixed at its first request.
+    /// The instructions for a single client, which do not change after its first request.
     instructions: OnceLock<String>,
 }
 
@@ -90,7 +90,8 @@ impl Face {
         }
     }
 
-    /// The granular tool texts are specified exactly, so white space is preserved.
+    /// Whether white space is removed from JSON in results. The results of the granular tools are
+    /// specified exactly, so their white space is preserved.
     fn spacing(&self) -> Spacing {
         match self {
             Face::Proxy(_) => Spacing::Compact,

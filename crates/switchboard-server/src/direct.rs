@@ -50,16 +50,17 @@ pub(crate) struct Direct {
 #[derive(Default)]
 struct DirectState {
     found: BTreeSet<ToolId>,
-    /// The list that the client received last; `None` before its first `tools/list` request.
+    /// The tool list that the client received last; `None` before its first `tools/list` request.
     listed: Option<Listed>,
 }
 
 struct Listed {
-    /// The whole response, for repetition, if the list is frozen.
+    /// The whole `tools/list` response, to be sent again; `None` unless the list is frozen.
     frozen: Option<Raw>,
     /// A hash of the tools in the list, to detect changes.
     number: u64,
-    /// The tools by the names of this list. A call by name means the tool that had the name here.
+    /// The tools of the client's list, by their names there. A call by name means the tool that had
+    /// the name in this list.
     names: HashMap<Arc<str>, ListedTool>,
     /// Whether the client was notified of a change. Further changes need no notification until the
     /// client requests the list again.
@@ -203,7 +204,7 @@ impl Direct {
         }
         let (mut changes, mut found) = (gateway.watch(), self.found_more.subscribe());
         loop {
-            // Checked at once: the list may have changed since the client's request.
+            // The list is checked at once, because it may have changed since the client's request.
             if self.has_news(&gateway) && client.notify(TOOLS_CHANGED, "").await.is_err() {
                 return;
             }

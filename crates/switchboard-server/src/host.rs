@@ -37,13 +37,13 @@ pub(crate) struct ClientHost {
     way: ClientLink,
     /// The capabilities that the client declared with `initialize` or with this request.
     abilities: Arc<OnceLock<Abilities>>,
-    /// The capabilities that the first request of a stateless client declared; servers are offered
-    /// these.
+    /// The capabilities that the first request of a stateless client declared. Servers are offered
+    /// these capabilities.
     declared: Arc<OnceLock<Abilities>>,
     manner: Manner,
     longest: LongestApproval,
     log_threshold: Arc<Mutex<LogThreshold>>,
-    /// Change notifications for clients that cannot receive unsolicited ones.
+    /// Sends change notifications to clients that cannot receive unsolicited notifications.
     bulletin: Bulletin,
     spacing: Spacing,
     /// The profile of the client's host; empty until it is known.
@@ -70,11 +70,11 @@ impl Drop for RequestUnderWay {
 /// How requests and notifications reach a client.
 #[derive(Clone)]
 enum ClientLink {
-    /// Over its connection, at any time: a session-based client.
+    /// A session-based client: messages reach it over its connection, at any time.
     Connection(Peer),
-    /// Inside the results of its own requests: a stateless client.
+    /// A stateless client: messages reach it inside the results of its own requests.
     Results(CallSender),
-    /// The client cannot be reached.
+    /// A client that no message can reach.
     Unreachable,
 }
 
@@ -111,8 +111,8 @@ impl ClientHost {
         }
     }
 
-    /// Records the capabilities that a stateless request declares, unless an earlier request has
-    /// declared some.
+    /// Records the capabilities that a stateless request declares, unless an earlier request
+    /// declared capabilities.
     pub(crate) fn declare(&self, abilities: &Abilities) {
         let _declared_before = self.declared.set(abilities.clone());
     }
@@ -126,13 +126,13 @@ impl ClientHost {
         self.profile.get().copied().unwrap_or(&UNKNOWN)
     }
 
-    /// The same client; its requests and notifications are sent with `peer`.
+    /// The host of this client, whose requests and notifications are sent with `peer`.
     pub(crate) fn at(&self, peer: &Peer) -> ClientHost {
         ClientHost { way: ClientLink::Connection(peer.clone()), ..self.clone() }
     }
 
-    /// The same client; its requests and notifications are sent inside the results of one request,
-    /// which declares these capabilities.
+    /// The host of this client, whose requests and notifications are sent inside the results of one
+    /// request, which declares these capabilities.
     pub(crate) fn within(
         &self,
         words: CallSender,

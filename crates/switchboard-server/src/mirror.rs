@@ -20,7 +20,7 @@ use crate::params::{Passed, initialize_result, with_progress};
 pub(crate) struct Mirror {
     /// The name of the server as the user wrote it.
     wanted: String,
-    /// Set once the server is connected.
+    /// The mirrored server; set once the server is connected.
     shown: OnceLock<MirroredServer>,
 }
 
@@ -105,7 +105,7 @@ impl MirroredServer {
     }
 }
 
-/// Capabilities whose methods and notifications are forwarded.
+/// The server's capabilities whose methods and notifications are forwarded to the client.
 const FORWARDED: [&str; 6] =
     ["tools", "resources", "prompts", "completions", "logging", "experimental"];
 
@@ -117,7 +117,7 @@ async fn pass_on(
     caller: Caller,
 ) -> Result<McpResult, RpcError> {
     let mut about = std::mem::take(&mut passed.meta);
-    // These members describe the connection of the client, not our connection to the server.
+    // These members of `_meta` describe the client's connection, not ours to the server.
     for ours in [meta::PROTOCOL_VERSION, meta::CLIENT_CAPABILITIES] {
         about.take(ours);
     }

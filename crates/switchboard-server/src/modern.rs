@@ -47,7 +47,7 @@ pub(crate) struct ModernRequest {
     /// The part of `_meta` that is forwarded to servers.
     pub(crate) about: Args,
     pub(crate) progress_token: Option<Exact>,
-    /// The parameters that have no field of their own here.
+    /// The parameters of the request that are not in another field.
     pub(crate) request: Args,
     /// `requestState`: identifies a parked call.
     pub(crate) state: Option<String>,
@@ -102,7 +102,7 @@ fn text(value: &Exact) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// The error for an unsupported revision.
+/// The error for a request that states an unsupported revision.
 pub(crate) fn unsupported(requested: &str) -> RpcError {
     let data = json!({ "supported": revisions(), "requested": requested });
     RpcError {
@@ -168,7 +168,7 @@ pub(crate) fn stamp(out: &mut String, start: usize, method: &str, server_info: &
         first.push("\"resultType\":\"complete\"".to_owned());
     }
     if CACHEABLE.contains(&method) {
-        // Zero, because the gateway can promise no lifetime; it announces changes by notifications.
+        // `ttlMs` is zero, because the gateway announces changes and can promise no lifetime.
         read.ttl_ms.is_none().then(|| first.push("\"ttlMs\":0".to_owned()));
         read.cache_scope.is_none().then(|| first.push("\"cacheScope\":\"private\"".to_owned()));
     }

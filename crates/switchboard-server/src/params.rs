@@ -110,7 +110,7 @@ impl Passed {
     }
 }
 
-/// Removes an object from the parameters and returns it; a missing one is empty.
+/// Removes an object from the parameters and returns it; a missing object is taken as empty.
 fn member(params: &mut Args, name: &str) -> Result<Args, RpcError> {
     let Some(member) = params.take(name).filter(|member| !member.value().is_null()) else {
         return Ok(Args::default());

@@ -39,7 +39,7 @@ pub(crate) struct Pi {
     /// The definitions of pending servers that the user was shown.
     reader: DefinitionReview,
     client: Peer,
-    /// A warning to show at the start.
+    /// A warning that the Pi extension shows at the start.
     warning: Option<String>,
     /// The running tasks with their names. They end when the client disconnects. The lock is held
     /// briefly.
@@ -214,7 +214,7 @@ struct Query {
 struct Connect {
     #[serde(default)]
     server: Option<String>,
-    /// Whether an open connection is closed first.
+    /// Whether an open connection is closed before the server is connected.
     #[serde(default)]
     again: bool,
 }

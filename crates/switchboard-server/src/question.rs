@@ -141,8 +141,8 @@ fn signed(server: &ServerName, params: &Raw, secret: Option<&str>) -> Result<Str
     Ok(question.to_string())
 }
 
-/// The same parameters with the server's name in `_meta`. All other bytes are unchanged; a name
-/// that the server itself put there is replaced.
+/// The parameters of a server's request with the server's name in `_meta`. All other bytes are
+/// unchanged; a name that the server itself put there is replaced.
 fn marked(server: &ServerName, params: &str) -> Result<String, RpcError> {
     #[derive(Deserialize)]
     struct About<'a> {
@@ -253,8 +253,8 @@ pub(crate) fn consent(answer: &Raw, thought: Duration) -> Result<Consent, Cannot
     })
 }
 
-/// The user's choice; `None` if the user declined. If no user is present, hosts cancel a form or
-/// decline it at once.
+/// The user's choice; `None` if the user declined. A form that was cancelled, or declined at once,
+/// is an error: hosts do that if no user is present.
 fn chosen(answer: &Raw, thought: Duration) -> Result<Option<String>, CannotAsk> {
     #[derive(Deserialize)]
     struct Elicited {

@@ -1,7 +1,8 @@
 //! Calls of stateless clients: a server-to-client request becomes the result of a request, and the
 //! call continues with the client's next request, which brings the response.
 //!
-//! Until then the call is parked under an unguessable `requestState`, for a limited time.
+//! Between two requests of the client, the call is parked under an unguessable `requestState`, for
+//! a limited time.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -81,7 +82,7 @@ impl CallSender {
 
 type CallFuture = Pin<Box<dyn Future<Output = Result<McpResult, RpcError>> + Send>>;
 
-/// One call, which may span several requests.
+/// One call of a stateless client, which may span several requests of the client.
 pub(crate) struct Rounds {
     /// The parameters of the original request. The client must repeat them exactly.
     request: Args,
@@ -102,7 +103,7 @@ struct Open {
 /// How one request of a call ends.
 pub(crate) enum Turn {
     Done(Result<McpResult, RpcError>),
-    /// The call requires input.
+    /// The call needs responses of the client before it can continue.
     Asks(Box<Rounds>),
 }
 
@@ -205,7 +206,7 @@ fn raw(answer: &Exact) -> Raw {
     Raw::from_json(serde_json::to_string(answer).unwrap_or_default())
 }
 
-/// The parked calls.
+/// All parked calls of a conversation.
 #[derive(Clone, Default)]
 pub(crate) struct Parking {
     /// The parked calls, keyed by `requestState`. The lock is held briefly, never across an await.

@@ -39,8 +39,8 @@ pub async fn serve(
 }
 
 /// Waits until accepted requests are answered and responses are written, each for at most `limit`.
-/// It always takes the second `limit`: the caller also awaits the writer, which ends earlier if
-/// everything is written.
+/// The second wait takes the whole `limit`, unless the caller drops this future because the writer
+/// has written everything.
 async fn wind_down(calls: &Calls, peer: &Peer, limit: Duration) {
     calls.drain(limit).await;
     let written = async {
@@ -136,7 +136,7 @@ mod tests {
                 written = writing.join_next() => written.unwrap().unwrap().unwrap(),
                 () = wind_down(&calls, &peer, DRAIN_AFTER_STOP) => panic!("it was cut"),
             }
-            // The end of the pipe.
+            // Dropping the peer closes the pipe.
             drop(peer);
         };
         let (read, ()) = tokio::join!(reading, ending);

@@ -38,8 +38,8 @@ impl Alarm {
             };
             tokio::select! {
                 () = tokio::time::sleep_until(at) => {
-                    // Cleared before `ring` runs, so that a deadline that `set` stores in the
-                    // meantime is not lost.
+                    // The time is cleared before `ring` runs, so that no deadline is lost that
+                    // `set` stores in the meantime.
                     *self.rings_at() = None;
                     if let Some(next) = ring(Instant::now()) {
                         self.set(next);

@@ -13,7 +13,7 @@ pub const INVALID_REQUEST: i64 = -32600;
 pub const METHOD_NOT_FOUND: i64 = -32601;
 pub const INVALID_PARAMS: i64 = -32602;
 pub const INTERNAL_ERROR: i64 = -32603;
-/// The user must first visit the URLs in `data.elicitations` (revision 2025-11-25).
+/// Error code: the user must first visit the URLs in `data.elicitations` (revision 2025-11-25).
 pub const URL_ELICITATION_REQUIRED: i64 = -32042;
 
 /// JSON text from the wire that is forwarded unchanged: valid UTF-8, one JSON value.
@@ -55,9 +55,10 @@ impl fmt::Debug for Raw {
 /// A request id with its JSON type: `1` and `"1"` are different ids.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Id {
-    /// An integer.
+    /// An id that is an integer.
     Number(serde_json::Number),
-    /// Any other number, such as `1.5` or `-0`. A response repeats it exactly as it was written.
+    /// An id that is any other number, such as `1.5` or `-0`. A response repeats the id exactly as
+    /// it was written.
     Odd(Box<str>),
     Text(String),
 }
@@ -106,7 +107,7 @@ impl RpcError {
     }
 }
 
-/// The content of one frame.
+/// One JSON-RPC message: the content of one frame.
 #[derive(Debug)]
 pub enum Message {
     Request { id: Id, method: String, params: Option<Raw> },
@@ -152,7 +153,7 @@ impl Malformed {
     }
 }
 
-/// Parses one frame.
+/// Parses one frame as a JSON-RPC message.
 pub fn parse(frame: &Bytes) -> Result<Message, Malformed> {
     if frame.trim_ascii_start().first() == Some(&b'[') {
         return Err(Malformed::Batch);

@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 /// The default limit of a frame in memory.
 pub const DEFAULT_MAX_FRAME_BYTES: usize = 16 * 1024 * 1024;
 
-/// Bytes that are kept of each end of an over-long line, to find the id of the response in them.
+/// The number of bytes kept of each end of an over-long line, to find the id of its response.
 const KEPT_OF_OVERLONG: usize = 4 * 1024;
 
 /// The time without new bytes of an over-long line after which the stream is treated as broken.
@@ -26,7 +26,7 @@ const COPIED_LINE: usize = 4 * 1024;
 /// The largest capacity at which a buffer is reused. A larger buffer is freed once it is empty.
 const KEPT_CAPACITY: usize = 256 * 1024;
 
-/// The outcome of one read.
+/// What one read returns: a line, or a part of an over-long line.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Frame {
     /// A complete line without its line ending, never blank.

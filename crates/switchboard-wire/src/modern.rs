@@ -8,14 +8,14 @@ pub const REVISION: &str = "2026-07-28";
 pub const DISCOVER: &str = "server/discover";
 /// The request that stays open while its sender subscribes to changes.
 pub const LISTEN: &str = "subscriptions/listen";
-/// The first notification on a subscription.
+/// The notification that acknowledges a subscription; no other precedes it.
 pub const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 
-/// A header contradicts the message.
+/// Error code: an HTTP header contradicts the message.
 pub const HEADER_MISMATCH: i64 = -32020;
-/// The client did not declare a capability that the request needs.
+/// Error code: the client did not declare a capability that the request needs.
 pub const MISSING_CAPABILITY: i64 = -32021;
-/// The server does not support the revision of the request, or not on this connection.
+/// Error code: the server does not support the revision of the request on this connection.
 pub const UNSUPPORTED_VERSION: i64 = -32022;
 
 /// The reserved members of `_meta`.

@@ -18,7 +18,7 @@ use crate::peer::Exchange;
 /// Capacity of the queue in frames; senders wait while it is full.
 const QUEUE: usize = 256;
 
-/// The most frames in one write.
+/// The maximum number of frames in one write.
 const BATCH: usize = 64;
 
 /// Frames up to this size are joined into one write; a larger one is written separately, without a
@@ -64,7 +64,7 @@ impl Drop for Weight {
     }
 }
 
-/// One outgoing message.
+/// One outgoing message of a connection.
 #[derive(Debug)]
 pub struct Parcel {
     /// One JSON-RPC message and a newline.
@@ -91,7 +91,7 @@ pub type Labels = Arc<Vec<(String, String)>>;
 /// The role of a message in its exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParcelKind {
-    /// A request or notification.
+    /// The message is a request or a notification.
     Message,
     /// The response to the request that opened the exchange; it is the last message.
     Answer,

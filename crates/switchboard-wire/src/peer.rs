@@ -170,12 +170,12 @@ impl Peer {
         self.try_send(envelope::notification_frame(method, params), ParcelKind::Message);
     }
 
-    /// A handle to the same connection that sends everything as part of `exchange`.
+    /// Another handle to this connection, which sends everything as part of `exchange`.
     pub fn within(&self, exchange: Option<Exchange>) -> Peer {
         Peer { shared: Arc::clone(&self.shared), exchange, labels: None }
     }
 
-    /// A handle to the same connection that adds these HTTP headers, if the transport is HTTP.
+    /// Another handle to this connection, which adds these headers if the transport is HTTP.
     pub fn labelled(&self, labels: Labels) -> Peer {
         Peer { labels: Some(labels), ..self.clone() }
     }
@@ -234,7 +234,7 @@ impl Peer {
         loop {
             let less = self.shared.backlog.less();
             let mut less = pin!(less);
-            // Registers before the check, so that no write between the two is missed.
+            // The waiter registers before the check, so that no write after the check is missed.
             less.as_mut().enable();
             if enough(self.backlog()) {
                 return;

@@ -8,13 +8,13 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 /// The number of bytes that are kept of an over-long event, to identify its message.
 const KEPT_OF_OVERLONG: usize = 4 * 1024;
 
-/// Longest name or id of an event; longer ones are ignored.
+/// The maximum length of an event's name or id in bytes; a longer one is ignored.
 const LONGEST_NAME: usize = 1024;
 
 /// One event of a stream.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Event {
-    /// `name` is empty if the event has none.
+    /// An event with complete data. `name` is empty if the event has no name.
     Whole { name: String, data: Bytes },
     /// The data of the event exceeds the limit. `head` is the beginning of the data.
     TooLong { head: Bytes },
@@ -56,7 +56,7 @@ enum EventData {
 }
 
 impl Parser {
-    /// Events with more than `limit` bytes of data are too long.
+    /// The parser of a new stream. An event with more than `limit` bytes of data is too long.
     pub fn new(limit: usize) -> Parser {
         Parser {
             limit,
@@ -165,7 +165,7 @@ impl Parser {
                 let millis = text(&value).filter(|_| digits).and_then(|text| text.parse().ok());
                 self.retry = millis.map(Duration::from_millis).or(self.retry);
             }
-            // A comment, or an unknown field.
+            // A comment or an unknown field is ignored.
             _ => {}
         }
     }
@@ -220,7 +220,7 @@ fn is_data(line: &[u8]) -> bool {
     line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).starts_with(b"data:")
 }
 
-/// The value after the colon, without one leading blank.
+/// The value after the colon of a line, without one leading blank.
 fn value_of(line: &[u8]) -> &[u8] {
     let colon = memchr::memchr(b':', line).unwrap_or(line.len());
     let value = line.get(colon + 1..).unwrap_or_default();

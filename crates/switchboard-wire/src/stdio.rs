@@ -24,7 +24,7 @@ pub fn input() -> Input {
 /// Opens standard output.
 pub fn output() -> Output {
     let stdout = rustix::stdio::stdout();
-    // If both are the same pipe, standard error would also become non-blocking and lose lines.
+    // If standard error is the same pipe, it would also become non-blocking and lose lines.
     if same_file(stdout, rustix::stdio::stderr()) {
         return Box::new(tokio::io::stdout());
     }

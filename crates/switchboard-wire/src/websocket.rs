@@ -26,7 +26,7 @@ use crate::http_client::{Ended, HttpError, Signer, refusal, send_signed};
 use crate::outbox::{Outlet, Parcel};
 use crate::peer::{Handler, Inlet, Peer, PeerLimits, detached};
 
-/// The WebSocket subprotocol.
+/// The name of MCP as a WebSocket subprotocol.
 const MCP: &str = "mcp";
 
 /// How long closing a connection may take.
@@ -44,7 +44,7 @@ pub struct Endpoint {
 }
 
 impl fmt::Debug for Endpoint {
-    /// URL and headers may contain secrets.
+    /// Shows neither URL nor headers, because they may contain secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Endpoint").finish_non_exhaustive()
     }
@@ -79,13 +79,13 @@ async fn upgrade(endpoint: Endpoint) -> Result<Upgraded, HttpError> {
     }
     agreed(&response, &key)?;
     response.upgrade().await.map_err(|cause| {
-        // The URL may contain secrets.
+        // The error must not show the URL, which may contain secrets.
         HttpError::Broken { cause: Some(Arc::new(cause.without_url())) }
     })
 }
 
-/// Checks the server's response to the upgrade (RFC 6455, 4.1). A server that names no subprotocol
-/// accepts ours.
+/// Checks the server's response to the upgrade (RFC 6455, 4.1). A response that names no
+/// subprotocol is accepted.
 fn agreed(response: &Response, key: &str) -> Result<(), HttpError> {
     let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
     if header(SEC_WEBSOCKET_ACCEPT) != Some(&derive_accept_key(key.as_bytes())) {
@@ -137,7 +137,7 @@ impl Carrier {
                         inlet.too_large_for_all();
                         return Ended::StreamClosed;
                     }
-                    // MCP uses text frames only.
+                    // MCP uses text frames only, so any other frame ends the connection.
                     Some(Ok(Message::Binary(_) | Message::Close(_) | Message::Frame(_)))
                     | Some(Err(_))
                     | None => return Ended::StreamClosed,
@@ -176,7 +176,7 @@ impl Closing {
     }
 }
 
-/// The message without its line ending.
+/// A WebSocket message with the JSON of a frame, without its line ending.
 fn text_of(Parcel { frame, .. }: &Parcel) -> Message {
     let message = frame.strip_suffix(b"\n").map_or(frame.clone(), |text| frame.slice_ref(text));
     Message::Text(Utf8Bytes::try_from(message).expect("a frame of ours is JSON"))

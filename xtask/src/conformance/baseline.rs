@@ -25,11 +25,11 @@ pub(crate) struct Baseline(BTreeMap<String, BTreeMap<String, BTreeMap<String, St
 /// A result other than a plain pass.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ScenarioVerdict {
-    /// It fails, and the baseline gives the reason.
+    /// The scenario fails, and the baseline gives the reason.
     Known { entry: String, why: String },
-    /// It fails, and the baseline does not list it.
+    /// The scenario fails, and the baseline does not list it.
     Failed { scenario: String, checks: Vec<String> },
-    /// The baseline lists it as failing, but it does not fail.
+    /// The baseline lists the scenario as failing, but it does not fail.
     Stale { entry: String },
 }
 

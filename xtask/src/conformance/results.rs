@@ -93,7 +93,8 @@ fn collect(
     Ok(())
 }
 
-/// A folder is called `NAME-2026-01-02T03-04-05-678Z`, and `server-NAME-…` if a server was tested.
+/// The scenario in the name of a results folder, such as `NAME-2026-01-02T03-04-05-678Z`, or
+/// `server-NAME-…` if a server was tested.
 fn scenario(folder: &str) -> &str {
     let stamp = "-2026-01-02T03-04-05-678Z".len();
     let name = folder.get(..folder.len().saturating_sub(stamp)).unwrap_or(folder);

@@ -63,7 +63,7 @@ pub(super) fn page() -> Result<String, DocsError> {
     Ok(out)
 }
 
-/// In o200k tokens.
+/// The number of tokens of a text, with the tokenizer of `o200k`.
 fn tokens(text: &str) -> usize {
     bpe_openai::o200k_base().count(text)
 }

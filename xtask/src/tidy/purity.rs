@@ -13,7 +13,7 @@ const WAYS_OUT: &[&str] = &[
     "SystemTime::now",
 ];
 
-/// Modules of `std` that do the same, inside of `use std::{…}`.
+/// The modules of `std` with such paths, as `use std::{…}` names them.
 const STD_MODULES: &[&str] = &["fs", "env", "net", "process"];
 
 /// The code of `switchboard-core` depends only on its arguments.

@@ -1,6 +1,7 @@
 //! Splits Rust source into code and comments, so that a rule about one is not misled by the other.
 
-/// The two texts have the lines of the source. Each has blanks in place of the other's text.
+/// The code and the comments of a source, as two texts with the same lines. In each text, blanks
+/// replace the other text.
 pub(super) struct Source {
     /// The code without comments and without the contents of string and character literals.
     pub(super) code: String,

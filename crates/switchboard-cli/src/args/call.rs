@@ -20,8 +20,8 @@ pub(crate) struct CallOptions {
     /// Filter the JSON of the result with this jq program, and print only its output
     #[arg(long, value_name = "JQ", conflicts_with = "raw")]
     pub(crate) select: Option<String>,
-    /// Time limit for the start and for the call, such as `30s` or `2m`; progress restarts that of
-    /// the call
+    /// Time limit for the server's start and for the call, such as `30s` or `2m`; progress
+    /// restarts the limit of the call
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) timeout: Option<Duration>,
     /// Approve the call in advance, if a rule requires approval
@@ -52,10 +52,10 @@ pub(crate) struct Printed {
 /// An ad-hoc server, which is not in the configuration. Nothing about it is stored.
 #[derive(Debug, Args)]
 pub(crate) struct AdHoc {
-    /// Use this command line as the only server; quotes are recognised, but no shell runs
+    /// Use only the server of this command line; quotes are recognised, but no shell runs
     #[arg(long, value_name = "COMMAND ARGS", conflicts_with_all = ["url", "server"])]
     pub(crate) stdio: Option<String>,
-    /// Use the server at this URL as the only one
+    /// Use only the server at this URL
     #[arg(long, value_name = "URL", conflicts_with = "server")]
     pub(crate) url: Option<String>,
 }

@@ -20,7 +20,7 @@ pub(crate) enum Edit {
     Remove {
         /// The name of the server
         server: String,
-        /// The configuration file, if both files have the server
+        /// The configuration file to remove the server from, if both files have it
         #[arg(long, value_name = "SCOPE")]
         scope: Option<Scope>,
     },

@@ -11,7 +11,7 @@ pub(crate) const GOOSE: &str = "goose";
 
 #[derive(Debug, Args)]
 pub(crate) struct Install {
-    /// The host; for any other name, prints the entry to paste
+    /// The host to install into; for an unknown name, prints the entry to paste
     #[arg(value_parser = HostName)]
     pub(crate) host: String,
     /// Also move the servers of the host into your own file, and turn them off in the host

@@ -149,11 +149,11 @@ pub(crate) enum ServerCommand {
         /// The name of the server
         #[arg(required_unless_present = "all", conflicts_with = "all")]
         server: Option<String>,
-        /// All servers
+        /// Disconnect all servers
         #[arg(long)]
         all: bool,
     },
-    /// Connect and list all servers again, or one, as `connect` does
+    /// Connect and list one server or all servers again, as `connect` does
     #[command(after_help = "Example:\n  switchboard reconnect github")]
     Reconnect {
         /// Reconnect only this server

@@ -8,7 +8,7 @@ use switchboard::paths::open_regular;
 
 use super::ArgsError;
 
-/// The size limit of an input, which is that of one MCP message.
+/// The size limit of a file or of standard input in bytes: that of one MCP message.
 const LARGEST: u64 = 16 * 1024 * 1024;
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -123,7 +123,7 @@ fn without_name(mut failure: Failure) -> Failure {
         | Hint::Accept(server) => server.as_str() == NAME,
         // A rule for this name would apply to every ad-hoc server.
         Hint::Allow(_) => true,
-        // These hints refer to configured servers.
+        // These hints refer to configured servers, which this command does not use.
         Hint::NotListedYet(_)
         | Hint::ListServers
         | Hint::ListResources

@@ -20,7 +20,7 @@ use crate::boot::App;
 use crate::exit::Exit;
 use crate::report::{self, CommandResult, Stop};
 
-/// The size limit of a snippet.
+/// The size limit of a snippet on standard input, in bytes.
 const LARGEST_SNIPPET: u64 = 1024 * 1024;
 
 #[derive(Debug, thiserror::Error)]

@@ -33,7 +33,7 @@ pub(super) async fn call(conversation: &Conversation<'_>, call: CallOptions) -> 
     let (words, object) = (call.arguments.clone(), call.args.clone());
     let given = reading(move || arguments(&words, object.as_deref(), &mut input)).await;
     let (base, pairs) = given.map_err(Failure::from)?;
-    // With `--timeout`, a time limit in the configuration does not apply, and is not to be raised.
+    // With `--timeout`, the time limits of the settings do not apply, so no hint may suggest them.
     let without_settings = |mut failure: Failure| {
         if call.timeout.is_some() {
             failure.hints.retain(|hint| !matches!(hint, Hint::Setting(_)));
@@ -66,7 +66,7 @@ fn arguments(
     Ok((base, call_args::read(pairs, input)?))
 }
 
-/// Reads on a blocking thread, so that the runtime still handles Ctrl-C.
+/// Runs `read` on a blocking thread, so that the runtime still handles Ctrl-C.
 pub(super) async fn reading<T: Send + 'static>(read: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::task::spawn_blocking(read).await {
         Ok(read) => read,
@@ -173,7 +173,8 @@ pub(super) async fn prompt(
     output::print(conversation, &reply, PrintOptions { blob: BlobForm::Note, printed, save })
 }
 
-/// Refuses undeclared arguments and missing required ones. The session reports an unknown prompt.
+/// Refuses arguments that a prompt does not declare, and the lack of required arguments. For an
+/// unknown prompt it does nothing, because the session reports that error.
 fn check_prompt(
     conversation: &Conversation<'_>,
     (name, server): (&str, Option<&str>),

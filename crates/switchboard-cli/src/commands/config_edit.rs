@@ -78,7 +78,7 @@ fn open(app: &App, path: &Path) -> Result<(), EditorError> {
     let variable = |name| app.environment.variable(name);
     let line = variable("VISUAL").or(variable("EDITOR")).unwrap_or("vi");
     let shown = || clean_line(line, 200).into_owned();
-    // Split without a shell: `code --wait` is a program and an argument.
+    // The text is split without a shell: `code --wait` is a program and an argument.
     let words = words::split(line).map_err(|_| EditorError::NotWords(shown()))?;
     let Some((program, args)) = words.split_first() else {
         return Err(EditorError::NotWords(shown()));

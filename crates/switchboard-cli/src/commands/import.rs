@@ -58,8 +58,9 @@ pub(super) async fn import(app: &App, options: &Import) -> CommandResult {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ending {
+    /// No host has servers to import.
     NothingNew,
-    /// There was nothing to import.
+    /// `--dry-run`: the change was shown, and no file was written.
     NothingWritten,
     Refused,
     Written,

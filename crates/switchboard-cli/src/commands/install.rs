@@ -23,11 +23,11 @@ use crate::style::Palette;
 const NAMES: usize = 20;
 
 #[derive(Debug, thiserror::Error)]
-#[error("changing these files requires confirmation, and the user cannot be asked")]
+#[error("changing the files of a host requires confirmation, and the user cannot be asked")]
 struct NoTerminal;
 
 #[derive(Debug, thiserror::Error)]
-#[error("there is no host `{host}`")]
+#[error("no supported host is named `{host}`")]
 struct UnknownHost {
     host: String,
 }
@@ -173,7 +173,7 @@ pub(super) fn show(app: &App, plan: &InstallPlan) {
     }
 }
 
-/// The files of our package are listed by name, without a diff.
+/// Lists the files of our Pi package by name, without a diff.
 fn of_package(files: &[&FileChange], palette: Palette) -> String {
     let directory = files.first().and_then(|file| file.path.parent());
     let directory = directory.unwrap_or(Path::new("")).to_string_lossy();
@@ -207,7 +207,7 @@ async fn carry_out(app: &App, plan: &InstallPlan, yes: bool, done: &str) -> Comm
     Ok(Exit::Done)
 }
 
-/// The servers that were moved.
+/// The names of the servers that `--move` moves, up to [`NAMES`].
 fn names(plan: &InstallPlan) -> String {
     let names: Vec<_> = plan.moved.iter().map(|name| clean_line(name, 100)).collect();
     list(&names, NAMES)

@@ -73,7 +73,7 @@ struct Log {
 }
 
 impl Log {
-    /// The complete lines that were written since the last call.
+    /// The complete lines that the server wrote since the last call.
     fn new_lines(&mut self) -> io::Result<Vec<String>> {
         let Some(mut file) = open_regular(&self.path)? else { return Ok(Vec::new()) };
         if file.metadata()?.len() < self.read {
@@ -89,7 +89,7 @@ impl Log {
         Ok(String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect())
     }
 
-    /// The lines of the rotated file.
+    /// The lines of the older file, to which the log was rotated.
     fn rotated(&self) -> io::Result<Vec<String>> {
         let before = self.path.with_extension("log.1");
         Log { path: before, prefix: String::new(), read: 0 }.new_lines()

@@ -54,7 +54,7 @@ pub(super) fn print(
         printer.warn("the result has no image, audio or blob: nothing was saved");
     }
     let exit = if content.is_error() { Exit::ToolError } else { Exit::Done };
-    // The blob of a result that has no other content.
+    // The blob of this result, if the result has no other content.
     let only_blob = content.spills(&ResultForm::default()).pop();
     let only_blob = only_blob.filter(|_| content.parts().count() == 1);
     match only_blob.filter(|_| blob == BlobForm::Bytes && printed.save.is_none()) {

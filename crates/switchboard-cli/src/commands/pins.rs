@@ -17,7 +17,7 @@ use crate::style::Palette;
 
 const NAME: usize = 100;
 
-/// The most accepted tools that a message names.
+/// The maximum number of accepted tools that a message names.
 const NAMES: usize = 12;
 
 pub(super) async fn show(

@@ -36,7 +36,7 @@ enum HttpError {
     },
 }
 
-/// The transport for clients.
+/// The transport over which clients reach `serve`.
 enum Face {
     Stdio,
     Http(Listening, Token),
@@ -68,7 +68,7 @@ pub(super) async fn serve(app: &App, how: &Serve) -> CommandResult {
         (None, Toolset::Pair) => Offer::Pair,
     };
     let mut announcing = JoinSet::new();
-    // The Pi extension receives these notices over its connection.
+    // The Pi extension receives the warnings of `announce` over its connection.
     if host != HostKind::Pi {
         announcing.spawn(announce(app.printer, gateway.clone(), offer.clone()));
     }

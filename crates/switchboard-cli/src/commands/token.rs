@@ -74,7 +74,7 @@ async fn set(conversation: &Conversation<'_>, server: &str) -> CommandResult {
     Ok(Exit::Done)
 }
 
-/// Reads the token without echo.
+/// Reads a bearer token that the user types, without echo.
 async fn typed(mut dialogue: Dialogue, server: &str) -> Result<Secret, Stop> {
     let server = dialogue.printer.err.name(clean_line(server, NAME)).to_string();
     let token = dialogue.ask_unseen(&format!("Token of {server}:")).await?;

@@ -9,7 +9,7 @@ const MOST_FIELDS: usize = 50;
 /// The maximum number of choices of a field.
 const MOST_CHOICES: usize = 100;
 
-/// The number of bytes that are shown of a name, title or description.
+/// The maximum number of bytes that are shown of a field's name, title or description.
 const SHOWN: usize = 300;
 
 /// The type of a field's value.
@@ -109,7 +109,7 @@ fn choices(schema: &Value) -> Option<Option<Vec<Choice>>> {
 }
 
 impl FormField {
-    /// The question, with the choices below it.
+    /// The question that asks for the value of a field, with the field's choices below it.
     pub(super) fn question(&self) -> String {
         let name = clean_line(&self.name, SHOWN);
         let title = if self.title.is_empty() { &*name } else { self.title.as_str() };

@@ -12,8 +12,8 @@ use crate::style::Palette;
 const DIRECT: &str = "listed directly";
 const SHOWN: &str = "shown to hosts";
 
-/// The table: a line for each server, the sum, the cost as the tools are served, and the
-/// difference.
+/// The table of token costs: a line for each server, the sum, the cost as the tools are served, and
+/// the difference.
 pub(crate) fn table(overview: &Overview, account: &Account, palette: Palette) -> String {
     let names = overview.servers.iter().map(|server| clean_line(server.name.as_str(), NAME));
     let width = names.map(|name| name.chars().count()).max().unwrap_or_default();

@@ -15,7 +15,7 @@ pub struct Ledger {
 /// The requests and their outcomes so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Record {
-    /// In order of arrival, including unanswered requests.
+    /// All requests in order of arrival, including those without a response.
     pub requests: Vec<Seen>,
     /// Requests for pages of the user.
     pub visits: usize,

@@ -45,7 +45,7 @@ const MOVED: &str = "/moved";
 pub struct Authority {
     stage: Arc<Stage>,
     _serving: JoinSet<()>,
-    /// `None` while the authorization server is closed, or if the MCP server has the same origin.
+    /// The authorization server's tasks; `None` while it is closed, or if it shares the MCP origin.
     desk: Option<JoinSet<()>>,
     /// Reserves the port of the authorization server.
     port: Option<TcpSocket>,

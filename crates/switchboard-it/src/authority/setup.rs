@@ -136,7 +136,7 @@ pub enum Layout {
 #[serde(rename_all = "kebab-case")]
 pub enum Challenge {
     Proper,
-    /// No header.
+    /// A 401 without the header.
     Missing,
     /// A malformed header.
     Malformed,
@@ -216,7 +216,7 @@ pub enum Manner {
     Busy { retry_after: u64 },
     /// 400 with an OAuth error code.
     Error(String),
-    /// No response.
+    /// The request gets no response.
     Hang,
     /// The correct response, sent after [`super::Authority::release`].
     Late,
@@ -239,7 +239,7 @@ pub enum Manner {
 #[serde(rename_all = "kebab-case")]
 pub enum StepUp {
     Granted,
-    /// The scope stays insufficient.
+    /// The missing scope is not granted, so the token stays insufficient.
     Loop,
 }
 

@@ -25,7 +25,7 @@ pub(super) struct Claim {
     secret: Option<String>,
 }
 
-/// An OAuth error code.
+/// A refused token request, with its OAuth error code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Refused(&'static str);
 

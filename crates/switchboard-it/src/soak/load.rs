@@ -32,9 +32,9 @@ pub struct LoadFigures {
     /// Second responses to a call.
     pub twice: usize,
     pub faults: BTreeMap<Fault, usize>,
-    /// Measured while no server runs, before and after.
+    /// The measurements while no server runs, before and after the load.
     pub at_rest: [Vitals; 2],
-    /// Measured regularly in between.
+    /// The measurements at regular times during the load.
     pub under_load: Vec<Vitals>,
     /// Processes that outlived the gateway.
     pub left: usize,
@@ -83,7 +83,7 @@ const CHARACTERS: [(&str, &str); 4] = [
     ("deaf", "stop_reading_after = 500\n"),
 ];
 
-/// Less than the length of a huge line.
+/// The frame limit of the gateway, less than the length of a huge line.
 const MAX_FRAME_BYTES: usize = 1024 * 1024;
 
 /// The number of concurrent calls in all, and at one server.

@@ -144,7 +144,7 @@ pub(super) const CARDS: &[Card] = &[
 ];
 
 impl Card {
-    /// The tool definition, as JSON.
+    /// The definition of this granular tool, as JSON.
     pub(super) fn definition(&self) -> String {
         let properties: Map<String, Value> =
             self.parameters.iter().map(Parameter::schema).collect();

@@ -24,13 +24,13 @@ use crate::answer::{self, McpResult};
 use crate::params::{NamedParams, RequestMeta, invalid_params, read, with_progress};
 use cards::{CARDS, Card, Tool};
 
-/// The successful result of a tool.
+/// The successful result of a granular tool.
 enum ToolOutcome {
     Text(String),
     Output(Box<Output>),
 }
 
-/// The error result of a tool.
+/// The error result of a granular tool.
 struct ToolError {
     text: String,
     code: Code,

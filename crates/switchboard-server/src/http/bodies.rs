@@ -116,7 +116,7 @@ mod tests {
         assert!(timeout(wait, parse(&many)).await.is_err(), "there is no room");
         timeout(wait, parse(&"x".repeat(COUNTED / 2))).await.unwrap();
         drop(held);
-        // More than all room is clamped, so that it is parsed alone.
+        // A body that needs more than all memory reserves all of it, and is parsed alone.
         timeout(wait, parse(&many.repeat(4))).await.unwrap();
     }
 

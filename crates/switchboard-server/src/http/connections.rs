@@ -34,7 +34,7 @@ const STALLED_UNDER_LOAD: Duration = Duration::from_millis(250);
 /// The limit that replaces [`STALLED`] while the unread responses exceed their hard limit.
 const STALLED_WITHOUT_ROOM: Duration = Duration::from_millis(25);
 
-/// All open connections.
+/// All open HTTP connections, with or without a slot.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Connections {
     slots: Arc<Mutex<Slots>>,
@@ -43,9 +43,9 @@ pub(super) struct Connections {
 #[derive(Debug, Default)]
 struct Slots {
     last: u64,
-    /// The connections with a slot by number, the oldest first.
+    /// The connections with a slot, keyed by their number, the oldest first.
     taken: BTreeMap<u64, Arc<Connection>>,
-    /// The connections without a slot by number, the oldest first.
+    /// The connections without a slot, keyed by their number, the oldest first.
     overflow: BTreeMap<u64, Arc<Connection>>,
 }
 
@@ -70,7 +70,7 @@ pub(super) struct Slot {
 #[derive(Debug)]
 struct Connection {
     state: Mutex<ConnectionState>,
-    /// Cancelled when the connection must be closed.
+    /// A token that is cancelled when the connection must be closed.
     evicted: CancellationToken,
 }
 
@@ -87,17 +87,17 @@ struct ConnectionState {
 enum ConnectionPhase {
     /// The head of a request is being read.
     Head { since: Instant },
-    /// A request is being answered.
+    /// A request on this connection is being answered.
     Served,
     /// A stream is open that the client can resume on another connection; no request is in flight.
     Listening { since: Instant },
-    /// No request is in flight.
+    /// The connection has neither a request in flight nor an open stream.
     Idle { since: Instant },
 }
 
 impl Connections {
     /// Assigns a place to a new connection. If all slots are taken, an idle connection is closed.
-    /// If no connection is idle, the new one gets no slot, and an error response.
+    /// If no connection is idle, the new connection gets no slot, and only an error response.
     pub(super) fn slot(&self) -> Slot {
         let mut slots = lock(&self.slots);
         slots.last += 1;
@@ -163,9 +163,9 @@ impl Slots {
         place
     }
 
-    /// Selects the connection to close: the oldest idle one without authentication, else the one
-    /// that has been idle for the longest time, else the one that has only a resumable stream for
-    /// the longest time.
+    /// Selects the connection to close: the oldest idle connection without authentication, else the
+    /// connection that has been idle for longest, else the connection that has only had a
+    /// resumable stream for longest.
     fn first_to_close(&self) -> Option<u64> {
         let claim = |(number, connection): (&u64, &Arc<Connection>)| {
             let ConnectionState { phase, is_authenticated, .. } = *lock(&connection.state);
@@ -239,7 +239,7 @@ impl ConnectionState {
     }
 }
 
-/// Keeps a connection in use until it is dropped.
+/// A guard that keeps a connection in use until the guard is dropped.
 #[derive(Debug)]
 pub(super) struct Serving {
     connection: Arc<Connection>,

@@ -33,7 +33,7 @@ use crate::params::agreed_revision;
 /// The time limit for reading the body of a request.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The maximum number of bytes of a refused body that are read, and the time limit for it.
+/// The maximum number of bytes of a refused body that are read, and the time limit for reading.
 const MAX_DISCARDED: usize = 64 * 1024;
 const DISCARD_TIMEOUT: Duration = Duration::from_millis(250);
 
@@ -144,7 +144,7 @@ impl Endpoint {
         }
     }
 
-    /// Opens a session for `initialize`.
+    /// Opens a session for a client that sent `initialize`, and answers that request.
     async fn begin(
         &self,
         frame: &Bytes,
@@ -171,7 +171,7 @@ impl Endpoint {
         let session = self.named(headers)?.ok_or(AMBIGUOUS_SESSION)?;
         let ambiguous = (StatusCode::BAD_REQUEST, "`Last-Event-ID` is ambiguous");
         let last_event_id = only(headers, &LAST_EVENT_ID).map_err(|Twice| ambiguous)?;
-        // Status 404 would mean that the session has ended.
+        // The status is not 404, because a client takes 404 as the end of its session.
         let unknown = (StatusCode::BAD_REQUEST, "unknown `Last-Event-ID`");
         let events = session.listen(last_event_id).ok_or(unknown)?;
         slot.listens();
@@ -304,13 +304,13 @@ fn with_header(
     response
 }
 
-/// The body of a response.
+/// The bytes of a response's body: complete, or as an event stream.
 enum Content {
     Whole(Bytes),
     Events(Events),
 }
 
-/// The body of a response. Its connection is in use until the body is written.
+/// The body of a response. The connection is in use until the body is written.
 pub(super) struct Reply {
     content: Content,
     _serving: Serving,

@@ -39,7 +39,7 @@ pub(super) enum Purpose {
 /// The content types that the client accepts for a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ResponseForm {
-    /// JSON; or an event stream, if other messages precede the response.
+    /// The response is JSON, or an event stream if other messages precede it.
     Any,
     Events,
 }
@@ -53,7 +53,7 @@ pub(super) enum HttpRefusal {
     Origin,
     #[error("cross-origin requests are not allowed")]
     Preflight,
-    #[error("not found")]
+    #[error("there is no resource at this path")]
     Path,
     #[error("the bearer token is missing or wrong")]
     Token,
@@ -65,7 +65,7 @@ pub(super) enum HttpRefusal {
     ContentType,
     #[error("`Accept` must allow `application/json` and `text/event-stream`")]
     Accept,
-    #[error("unsupported protocol version")]
+    #[error("`MCP-Protocol-Version` must name a supported protocol revision")]
     Revision,
 }
 
@@ -196,7 +196,8 @@ fn form(headers: &HeaderMap) -> Result<ResponseForm, HttpRefusal> {
     }
 }
 
-/// Clients send `MCP-Protocol-Version` from revision 2025-06-18 on.
+/// Refuses an unsupported `MCP-Protocol-Version`. The header may be missing, because clients send
+/// it only from revision 2025-06-18 on.
 fn check_revision(headers: &HeaderMap) -> Result<(), HttpRefusal> {
     match only(headers, &REVISION) {
         Ok(None) => Ok(()),

@@ -20,7 +20,7 @@ const POLLED: u8 = 1;
 /// Flag: the future was woken since the last poll began.
 const WOKEN: u8 = 2;
 
-/// Polls one future; see the module.
+/// Polls one future, and polls it again at once if it woke itself.
 #[derive(Debug)]
 pub(super) struct InPlace {
     tracker: Arc<Bell>,
@@ -72,7 +72,7 @@ impl Wake for Bell {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        // Stored in any case, so that the next poll sees all earlier writes.
+        // The flag is stored in any case, so that the next poll sees all earlier writes.
         if self.state.fetch_or(WOKEN, Ordering::AcqRel) & POLLED == 0 {
             let task = lock(&self.task).clone();
             task.wake();

@@ -49,15 +49,16 @@ pub(super) struct HttpSession {
 pub(super) enum Streaming {
     /// Every event has an id, so that an interrupted stream can be resumed.
     Resumable,
-    /// As `Resumable`; in addition the stream begins with an event that has only an id.
+    /// As `Resumable`, but the stream begins with an event that has only an id, so that the client
+    /// can resume it before the first message.
     Primed,
     /// Events without ids: closing the stream cancels the request.
     Once,
 }
 
 impl Streaming {
-    /// The form for a session of this revision: clients of older revisions would parse an event
-    /// without a message as one.
+    /// How streams are written in a session of this revision. Clients of older revisions would
+    /// parse an event that has only an id as a message, so they get no such event.
     pub(super) fn of(revision: Revision) -> Streaming {
         if revision >= Revision::V2025_11_25 { Streaming::Primed } else { Streaming::Resumable }
     }

@@ -50,7 +50,7 @@ struct StatelessRequests {
     running: HashMap<u64, Arc<HttpSession>>,
 }
 
-/// No session can be opened, because every session is in use.
+/// The error if no session can be opened, because every session is in use.
 #[derive(Debug)]
 pub(super) struct Full;
 

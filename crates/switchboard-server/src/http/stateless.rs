@@ -22,11 +22,11 @@ use crate::modern::{self, ModernRequest};
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
-/// What a message without a session id is.
+/// The kind of a message without a session id.
 pub(super) enum Judged {
     /// A valid stateless request, with the conversation that it belongs to.
     Fits(Arc<Conversation>),
-    /// An invalid stateless request.
+    /// An invalid stateless request, with its id and the error to return.
     Wrong(Option<Id>, RpcError),
     /// A message of a session-based client.
     Other,

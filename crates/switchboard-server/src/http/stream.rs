@@ -43,11 +43,11 @@ pub(super) struct Position {
 pub(super) struct Event {
     pub(super) at: Position,
     pub(super) kind: ParcelKind,
-    /// JSON on one line, and a newline.
+    /// The message as JSON on one line, with a newline.
     pub(super) frame: Bytes,
 }
 
-/// The sending end of a queue.
+/// The sending end of a stream's event queue.
 #[derive(Debug)]
 pub(super) struct Feed {
     events: mpsc::UnboundedSender<Event>,
@@ -55,14 +55,14 @@ pub(super) struct Feed {
     unsent: Unsent,
 }
 
-/// The receiving end, which a response reads.
+/// The receiving end of a stream's event queue, which an HTTP response reads.
 #[derive(Debug)]
 pub(super) struct Tap {
     events: mpsc::UnboundedReceiver<Event>,
     queued: Arc<AtomicUsize>,
 }
 
-/// The client has disconnected, or reads too slowly.
+/// The error for a client that has disconnected or reads too slowly.
 #[derive(Debug)]
 pub(super) struct Gone;
 
@@ -85,7 +85,7 @@ impl Feed {
         self.events.send(event).map_err(|_| Gone)
     }
 
-    /// Whether the receiving end is open.
+    /// Whether the receiving end of the queue is open.
     pub(super) fn is_read(&self) -> bool {
         !self.events.is_closed()
     }
@@ -106,7 +106,7 @@ impl Tap {
     }
 }
 
-/// A stream as the body of a response.
+/// An event stream as the body of an HTTP response.
 #[derive(Debug)]
 pub(super) struct Events {
     tap: Tap,

@@ -66,7 +66,7 @@ struct StreamRequest {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Delivery {
-    /// There is no message yet. If the response is the first message, it becomes the whole body.
+    /// No message was sent yet. If the first one is the JSON-RPC response, it is the whole body.
     Undecided,
     /// The messages are sent as events with ids, so that the stream can be resumed.
     Events,

@@ -36,7 +36,7 @@ impl Default for Unsent {
 }
 
 impl Unsent {
-    /// Returns the same bytes. They are counted until their last reference is dropped.
+    /// Counts the bytes of `frame` until their last reference is dropped, and returns these bytes.
     pub(super) fn count(&self, frame: Bytes) -> Bytes {
         if frame.len() <= COUNTED {
             return frame;
@@ -69,7 +69,7 @@ impl Unsent {
 
 impl Total {
     fn compare(&self) {
-        // Compared under the sender's lock, so that the last of two concurrent updates decides.
+        // The bytes are compared under the sender's lock, so that the last of two updates decides.
         self.is_much.send_if_modified(|is_much| {
             let now = self.bytes.load(Ordering::Relaxed) > MOST;
             std::mem::replace(is_much, now) != now

@@ -49,7 +49,7 @@ impl Pi {
         let rows = self.listed(Some(server.clone()), caller.clone()).await?;
         let known = rows.iter().find(|(_, prompt)| prompt.name == name);
         let args = match known {
-            // The request below reports the unknown prompt.
+            // The prompt is unknown, which `handle_as` reports below.
             None => Args::default(),
             Some((server, prompt)) => prompt_args(prompt, &line)
                 .map_err(|error| invalid_params(words::line_error(&error, server, prompt)))?,

@@ -1,7 +1,8 @@
 //! The text of the form that requests approval of a call.
 //!
-//! Claude Code shows three lines of it, each truncated at the width of the terminal. They name the
-//! tool and the arguments. Arguments that do not fit are repeated in full below.
+//! Claude Code shows three lines of a form, each truncated at the width of the terminal. The first
+//! three lines of this form name the tool and the arguments. Arguments that do not fit are repeated
+//! in full below these lines.
 
 use serde_json::Value;
 use switchboard::catalog::{EntryKind, Resolved};
@@ -107,7 +108,7 @@ fn written_name(name: &str) -> String {
     visible_json(&quoted).into_owned()
 }
 
-/// The shown name, truncated to [`NAME`] characters. A quoted one keeps its closing quote.
+/// The shown name, truncated to [`NAME`] characters. A quoted name keeps its closing quote.
 fn clipped_name(name: &str) -> String {
     if name.chars().count() <= NAME || !name.ends_with('"') {
         return clipped(name, NAME);

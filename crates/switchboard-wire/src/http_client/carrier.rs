@@ -98,7 +98,7 @@ pub struct Traffic {
     exchanges: JoinSet<Done>,
     /// The requests in flight.
     in_flight: HashMap<u64, Flight>,
-    /// Number of responses in flight to the server.
+    /// The number of responses that are being sent to the server.
     answering: usize,
     /// Tasks that run as long as the connection.
     beside: JoinSet<()>,
@@ -114,11 +114,11 @@ struct Flight {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CancelledBy {
     Notification,
-    /// By closing the HTTP response to the request; no notification is sent.
+    /// The HTTP response to the request is closed, and no notification is sent.
     ClosedResponse,
 }
 
-/// The task of a message that has completed, by the kind of the message.
+/// A completed task, by the kind of the message that the task sent.
 enum Done {
     Notified,
     Responded,
@@ -127,7 +127,7 @@ enum Done {
 
 impl Traffic {
     /// Admits no further requests. If the server may still respond, requests in flight may complete
-    /// while `patience` lasts; unsent ones fail. Then ends the session, if there is one.
+    /// while `patience` lasts; unsent requests fail. Then ends the session, if there is one.
     pub async fn finish(mut self, ended: Ended, patience: impl Future<Output = ()>) {
         self.link.inlet.shut();
         let mut patience = pin!(patience);

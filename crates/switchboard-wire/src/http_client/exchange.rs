@@ -21,10 +21,10 @@ use crate::modern::LISTEN;
 use crate::peer::{Exchange, RequestError};
 use crate::sse::Event;
 
-/// Longest `Retry-After` that a request waits for.
+/// The longest `Retry-After` that a request waits for.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(10);
 
-/// How many times a request is postponed before it fails.
+/// How many times a busy server can postpone a request before the request fails.
 const MOST_POSTPONEMENTS: usize = 3;
 
 /// How long to retry while the server refuses connections, as during a restart.
@@ -39,7 +39,7 @@ const LINGER: Duration = Duration::from_millis(500);
 /// The error code that some servers return for an unknown session, with status 400.
 const NO_SESSION: i64 = -32000;
 
-/// An outgoing request.
+/// A request to send to the server over HTTP.
 pub(super) struct OutgoingRequest {
     pub(super) id: u64,
     pub(super) method: String,
@@ -68,7 +68,7 @@ impl Link {
                 self.ask_stateless(id, &frame, &headers).await.map(|()| None)
             }
             (Some(headers), _) => {
-                // The semaphore is never closed.
+                // This cannot fail, because the semaphore is never closed.
                 let _turn = self.turns.acquire().await;
                 self.ask_stateless(id, &frame, &headers).await.map(|()| None)
             }
@@ -113,12 +113,12 @@ impl Link {
 
     async fn ask(&self, id: u64, frame: &Bytes) -> Result<(), RequestError> {
         self.ready.wait().await;
-        // The semaphore is never closed.
+        // This cannot fail, because the semaphore is never closed.
         let _turn = self.turns.acquire().await;
         let response = self.post(&Ask::post(frame), Some(id)).await?;
         match self.speaks() {
             Speaks::Streamable => self.take_response(id, response, ExchangeStage::Open).await,
-            // The response arrives on the event stream.
+            // The response arrives on the event stream of HTTP+SSE.
             Speaks::Legacy => {
                 trouble::beginning(response).await;
                 Ok(())
@@ -126,8 +126,8 @@ impl Link {
         }
     }
 
-    /// Sends a stateless request. The first one shows whether the URL is an MCP server, so it is
-    /// not retried after a failure.
+    /// Sends a stateless request. The first request shows whether the URL is an MCP server, so it
+    /// is not retried after a failure.
     async fn ask_stateless(
         &self,
         id: u64,
@@ -151,7 +151,7 @@ impl Link {
         taken
     }
 
-    /// Sends a message and returns a successful response.
+    /// Sends a message, again after each postponement, and returns a successful response.
     async fn post(&self, ask: &Ask<'_>, id: Option<u64>) -> Result<Response, RequestError> {
         let quiet = &self.endpoint.quiet;
         quiet.sending();
@@ -173,7 +173,7 @@ impl Link {
         }
     }
 
-    /// Waits while the server refuses requests, unless that takes too long.
+    /// Waits until the server accepts requests again; fails if that would take too long.
     async fn wait_while_busy(&self, id: Option<u64>) -> Result<(), RequestError> {
         let Some(Busy { status, until }) = self.endpoint.quiet.now() else { return Ok(()) };
         let wait = until.saturating_duration_since(Instant::now());
@@ -398,7 +398,7 @@ fn not_the_answer(headers: &HeaderMap, body: &Bytes) -> RequestError {
     }
 }
 
-/// The JSON-RPC error in a body, with any id: the server may not have been able to parse ours.
+/// The JSON-RPC error in a body, with any id: the server may have failed to parse our id.
 fn rpc_error(body: &Bytes) -> Option<envelope::RpcError> {
     #[derive(serde::Deserialize)]
     struct ErrorEnvelope<'a> {
@@ -411,7 +411,7 @@ fn rpc_error(body: &Bytes) -> Option<envelope::RpcError> {
     if fields.jsonrpc != "2.0" {
         return None;
     }
-    // Wrapped as a response, so that one parser handles all error objects.
+    // The error object is wrapped as a response, so that one parser handles all of them.
     let answer = format!("{{\"jsonrpc\":\"2.0\",\"id\":0,\"error\":{}}}", fields.error);
     match envelope::parse(&Bytes::from(answer)) {
         Ok(Message::Answer { outcome: Err(error), .. }) => Some(error),

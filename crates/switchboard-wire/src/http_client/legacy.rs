@@ -13,12 +13,12 @@ use super::trouble::{self, HttpError, ResponseBody};
 use crate::peer::RequestError;
 use crate::sse::Event;
 
-/// The event stream of responses.
+/// The event stream on which an HTTP+SSE server sends all responses.
 pub(super) struct Answers {
     stream: Box<Stream>,
 }
 
-/// Opens the stream and sends `initialize`.
+/// Opens the event stream and sends `initialize`.
 pub(super) async fn open(link: &Link, initialize: &Bytes) -> Result<Answers, RequestError> {
     let response = link.send(&Ask::get(None)).await?;
     if !response.status().is_success() {
@@ -54,7 +54,7 @@ impl Answers {
     }
 }
 
-/// The URL for posts.
+/// The URL for posts, from the data of the event `endpoint`; it must be of the same origin.
 fn endpoint(base: &Url, data: &[u8]) -> Result<Url, HttpError> {
     let written = String::from_utf8_lossy(data);
     let page = || ResponseBody::of(&HeaderMap::new(), data);

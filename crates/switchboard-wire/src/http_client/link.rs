@@ -20,10 +20,10 @@ const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(super) const REVISION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// The most concurrent requests.
+/// The maximum number of concurrent requests to one server.
 const TURNS: usize = 64;
 
-/// The most redirects, all within the origin.
+/// The maximum number of redirects that a request follows, all within the server's origin.
 const REDIRECTS: usize = 3;
 
 /// How long the DELETE of a session may take.
@@ -34,13 +34,15 @@ pub(super) struct Link {
     pub(super) endpoint: Endpoint,
     pub(super) limits: PeerLimits,
     pub(super) inlet: Inlet,
-    /// Held for one message at a time, never across an await. It is a lock because many tasks read
-    /// responses, and each response may carry requests and notifications of the server.
+    /// Handles requests and notifications of the server. The lock is held for one message at a
+    /// time, never across an await. It is necessary because many tasks read responses, each of
+    /// which may carry such messages.
     handler: Mutex<Box<dyn Handler>>,
     state: Mutex<LinkState>,
-    /// Set after the handshake; session-based requests other than `initialize` wait for it.
+    /// A flag that is set after the handshake. Session-based requests other than `initialize` wait
+    /// for it.
     pub(super) ready: SetOnce<()>,
-    /// Set when the server has responded to a stateless request.
+    /// A flag that is set when the server has responded to a stateless request.
     pub(super) met: SetOnce<()>,
     pub(super) ended: SetOnce<Ended>,
     pub(super) turns: Semaphore,
@@ -77,16 +79,16 @@ impl Default for OriginLoad {
     }
 }
 
-/// A refusal by the server, which lasts until this time.
+/// The server refuses requests until a time, such as that of `Retry-After`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Busy {
-    /// The status of the refusal.
+    /// The HTTP status with which the server refused a request.
     pub(super) status: u16,
     pub(super) until: Instant,
 }
 
 impl Quiet {
-    /// The current refusal; `None` once its time has passed.
+    /// Until when the server refuses requests; `None` if it accepts them.
     pub(super) fn now(&self) -> Option<Busy> {
         self.load().busy.filter(|busy| busy.until > Instant::now())
     }
@@ -124,7 +126,7 @@ pub(super) enum Speaks {
     Legacy,
 }
 
-/// One HTTP request.
+/// One HTTP request to the server of a link.
 pub(super) struct Ask<'a> {
     pub(super) method: Method,
     pub(super) body: Option<&'a Bytes>,
@@ -223,7 +225,7 @@ impl Link {
         let _already_over = self.ended.set(ended);
     }
 
-    /// Delivers one message.
+    /// Delivers one message of the server.
     pub(super) fn take(&self, frame: &Bytes, exchange: Option<Exchange>) {
         let mut handler = self.handler.lock().unwrap_or_else(PoisonError::into_inner);
         self.inlet.take(&on_one_line(frame), exchange, &mut **handler);
@@ -288,7 +290,7 @@ impl Link {
         headers
     }
 
-    /// The target of a redirect.
+    /// The target of a redirect; an error if it has another origin.
     fn redirected(&self, from: &Url, response: &Response) -> Result<Url, HttpError> {
         let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
         let to = location.and_then(|location| from.join(location).ok());
@@ -348,7 +350,7 @@ async fn send(request: RequestBuilder, url: &Url) -> Result<Response, HttpError>
     })
 }
 
-/// Refuses any origin but the configured one, because requests carry its secrets.
+/// Refuses a URL of another origin, because requests carry secrets for the configured origin.
 pub(super) fn same_origin(to: Url, configured: &Url) -> Result<Url, HttpError> {
     match to.origin() == configured.origin() {
         true => Ok(to),
@@ -356,7 +358,8 @@ pub(super) fn same_origin(to: Url, configured: &Url) -> Result<Url, HttpError> {
     }
 }
 
-/// A POST follows only the two statuses that preserve the method.
+/// Whether this status is a redirect to follow. A POST follows only the two statuses that preserve
+/// the method.
 fn is_redirect(status: StatusCode, method: &Method) -> bool {
     match status {
         StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT => true,
@@ -367,7 +370,7 @@ fn is_redirect(status: StatusCode, method: &Method) -> bool {
     }
 }
 
-/// Whether the cause is a refused connection.
+/// Whether a request failed because the server refused the connection.
 pub(super) fn is_refused(error: &reqwest::Error) -> bool {
     let refused = |error: &io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
     let cause: &(dyn std::error::Error + 'static) = error;

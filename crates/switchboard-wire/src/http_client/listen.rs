@@ -19,7 +19,7 @@ const MOST_FRUITLESS: u32 = 5;
 /// A stream that lasted this long resets the count of fruitless resumptions even without events.
 const LASTING: Duration = Duration::from_secs(30);
 
-/// The default pause, and the bounds for the server's `retry`.
+/// The default pause before a stream is resumed, and the bounds for the server's `retry`.
 const PAUSE: Duration = Duration::from_millis(500);
 const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
@@ -35,7 +35,7 @@ impl Resuming {
         self.fruitless = 0;
     }
 
-    /// The pause before the next attempt; `None` to give up.
+    /// The pause before the next attempt to resume a stream; `None` after too many attempts.
     fn pause(&mut self, asked: Option<Duration>) -> Option<Duration> {
         if self.fruitless == MOST_FRUITLESS {
             return None;

@@ -45,7 +45,7 @@ pub struct Endpoint {
 }
 
 impl fmt::Debug for Endpoint {
-    /// URL and headers may contain secrets.
+    /// Shows neither URL nor headers, because they may contain secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Endpoint").field("mode", &self.mode).finish_non_exhaustive()
     }
@@ -57,7 +57,7 @@ pub enum HttpTransport {
     /// Streamable HTTP, or HTTP+SSE if the server does not support it.
     Negotiated,
     Streamable,
-    /// HTTP+SSE of revision 2024-11-05.
+    /// HTTP+SSE of revision 2024-11-05, without trying Streamable HTTP.
     Sse,
 }
 
@@ -65,8 +65,8 @@ pub enum HttpTransport {
 pub trait Signer: Send + Sync {
     fn sign<'a>(&'a self, method: &'a str, url: &'a Url, body: &'a [u8]) -> Signing<'a>;
 
-    /// The server refused the request with status 401 or 403, without processing it. The signer
-    /// decides whether other headers would help.
+    /// Called after the server refused a request with status 401 or 403, without processing it. The
+    /// signer decides whether other headers would help.
     fn refused<'a>(&'a self, _: Refused<'a>) -> Judging<'a> {
         Box::pin(std::future::ready(AuthDecision::Stands))
     }
@@ -99,7 +99,7 @@ pub struct Refused<'a> {
 pub enum AuthDecision {
     /// Sign the request again and resend it.
     Again,
-    /// Return the response unchanged.
+    /// Return the response that refused the request.
     Stands,
     /// The user must sign in.
     SignIn(SignError),

@@ -14,7 +14,7 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    /// `limit` is the maximum size of the data of one event, in bytes.
+    /// A new stream. `limit` is the maximum size of the data of one event, in bytes.
     pub(super) fn new(response: Response, limit: usize) -> Stream {
         Stream::go_on(response, Parser::new(limit))
     }

@@ -15,7 +15,7 @@ const LOOKED_AT: usize = 16 * 1024;
 /// How long to read the body of an error response.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Longest excerpt of a body in a message, in characters.
+/// The maximum length of an excerpt of a body in a message, in characters.
 const SHOWN: usize = 200;
 
 /// Why an HTTP request returned no MCP message.
@@ -201,7 +201,7 @@ fn title(html: &str) -> Option<String> {
     (!title.is_empty()).then_some(title)
 }
 
-/// A short excerpt on one line, without control characters.
+/// A short excerpt of a text on one line, without control characters.
 fn excerpt(text: &str) -> String {
     let words = text.split(|c: char| c.is_whitespace() || c.is_control());
     let line = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");

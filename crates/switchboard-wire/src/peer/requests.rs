@@ -18,7 +18,7 @@ pub(super) struct Waiter {
     pub(super) deadline: Option<Deadline>,
 }
 
-/// When a request times out. Each progress notification extends it by `timeout`.
+/// When a request times out. Each progress notification moves `at` to `timeout` from then.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Deadline {
     pub(super) at: Instant,
@@ -185,7 +185,7 @@ impl Peer {
     }
 
     /// Extends the deadlines of these requests to `patience` from now while the hold lives.
-    /// Afterwards each has its full timeout again.
+    /// Afterwards each request has its full timeout again.
     pub fn hold(&self, requests: Vec<u64>, patience: Duration) -> Hold {
         self.put_off(&requests, |_| patience);
         Hold { peer: self.clone(), requests }

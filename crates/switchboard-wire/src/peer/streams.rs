@@ -38,7 +38,7 @@ pub struct StreamReader<R> {
 impl<R: AsyncRead + Unpin> StreamReader<R> {
     /// Reads until the other side closes or the stream breaks.
     pub async fn run(mut self, handler: &mut dyn Handler) -> io::Result<()> {
-        // A separate task, because this one would poll the timer with every frame.
+        // The timer has a task of its own, because the reading task would poll it with every frame.
         let mut deadlines = JoinSet::new();
         let peer = self.inlet.peer().clone();
         deadlines.spawn(async move { watch_deadlines(&peer).await });

@@ -27,7 +27,7 @@ pub(crate) fn run(runtime: &Runtime, numbers: &[usize]) -> io::Result<bool> {
     runtime.block_on(call_beside_misbehavior(calls, trials))
 }
 
-/// Whether all figures are within their limits.
+/// Measures calls beside servers that misbehave; returns whether all figures are within limits.
 async fn call_beside_misbehavior(calls: usize, trials: usize) -> io::Result<bool> {
     let programs = Programs::beside_this_one()?;
     let mut out = io::stdout();

@@ -111,6 +111,6 @@ async fn install_prints_an_entry_for_an_unknown_host() {
     assert!(ran.stdout.contains("    args: [serve, --host, goose]\n"), "{}", ran.stdout);
     let ran = machine.run("uninstall codx").await;
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
-    assert!(ran.stderr.contains("there is no host `codx`"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("no supported host is named `codx`"), "{}", ran.stderr);
     assert_eq!(machine.files(), std::collections::BTreeMap::new());
 }
