@@ -84,7 +84,7 @@ pub(crate) enum WhenEmpty {
     Demo,
 }
 
-/// The result of converting a configuration; nothing is started yet.
+/// The result of converting a configuration; no server is started yet.
 pub(crate) struct Parts {
     pub(crate) shelves: BTreeMap<ServerName, Shelf>,
     /// Names of entries that cannot be used.
@@ -259,7 +259,8 @@ impl Blueprint {
         settings: &Settings,
     ) -> (Shelf, Recipe) {
         let definition = ServerEntry {
-            // The launcher resolver would store package paths on disk.
+            // The launcher resolver is off: it would store package paths on disk, where an ad hoc
+            // server must leave nothing.
             resolve_launcher: Some(false),
             ..wanted.definition.clone()
         };
@@ -267,10 +268,11 @@ impl Blueprint {
             Server { definition, transport: wanted.transport.clone(), trust: Trust::UserFile };
         let transport = self.transport(&wanted.id, &server, settings);
         let recipe = self.recipe(&server.definition, settings, transport, (None, None, None));
-        // The session waits for the end of an installation.
+        // A call of an ad hoc server waits for the end of its installation, however long that
+        // takes.
         let recipe = Recipe { install_patience: None, ..recipe };
         let shelf = shelf(&server.definition, settings, Standing::Active);
-        // The model chose the name, so it has the lower tier.
+        // The model chose the name, so the name gets the lower tier.
         (shelf.of_tier(NameTier::Project), recipe)
     }
 
@@ -291,7 +293,7 @@ impl Blueprint {
             start_timeout: self.start_timeout(definition, settings),
             install_patience: match self.starts {
                 Starts::AsConfigured => Some(INSTALL_PATIENCE),
-                // The gateway serves a single request and then ends.
+                // A gateway that serves a single request waits for the end of an installation.
                 Starts::OnDemand => None,
             },
             request_timeout: self
@@ -383,7 +385,8 @@ fn about(definition: &ServerEntry) -> Option<String> {
 }
 
 pub(crate) fn listing_policy(definition: &ServerEntry, settings: &Settings) -> ListingPolicy {
-    // The search also finds tools by the description of their server.
+    // The title and description of a server apply to all its tools (`*`), so that a search also
+    // finds the tools by them.
     let mut keywords = definition.search_keywords.clone().unwrap_or_default();
     keywords.extend(about(definition).map(|about| ("*".to_owned(), vec![about])));
     ListingPolicy {

@@ -1,4 +1,4 @@
-//! THE PIPELINE of a tool call, in order of execution.
+//! THE PIPELINE of a tool call: its steps, in order of execution.
 //!
 //! Rare steps are boxed: the future of a call is allocated for every call and must stay small
 //! (`call_future_stays_below_two_kilobytes`).
@@ -26,8 +26,8 @@ use crate::session::Session;
 use crate::upstream::lease::Caller;
 use crate::upstream::{CallError, Lease};
 
-/// The maximum number of retries of a call. The second one follows only if the first was not sent:
-/// after a broken HTTP connection, the server may no longer know the session.
+/// The maximum number of retries of a call. The second retry follows only if the first one was not
+/// sent, as when the server no longer knows the session after a broken HTTP connection.
 const REPETITIONS: usize = 2;
 
 /// Runs one tool call for `session`. Read this function first.
@@ -58,7 +58,7 @@ pub struct FoundTool {
     pub target: Resolved,
 }
 
-/// Resolves the name of a tool, for [`call_found`].
+/// Resolves the name of a tool to the target for [`call_found`].
 pub(crate) async fn find(
     session: &Session,
     tool: &str,
@@ -278,7 +278,8 @@ pub(crate) async fn approve(
     }
 }
 
-/// Refuses a subscription to or completion of a denied target. Does not ask the user.
+/// Refuses a subscription or completion for a resource or prompt that is denied. Does not ask the
+/// user.
 pub(crate) fn refuse_denied(
     session: &Session,
     target: Resolved,

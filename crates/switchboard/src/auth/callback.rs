@@ -230,8 +230,8 @@ impl Door {
         }
     }
 
-    /// Checks the `Host` header against DNS rebinding: a hostname of a web page that resolves to
-    /// this machine is refused.
+    /// Whether the `Host` header names this listener. This check prevents DNS rebinding, in which
+    /// the hostname of a web page resolves to this machine.
     fn is_meant(&self, request: &Request<Incoming>) -> bool {
         let mut hosts = request.headers().get_all(HOST).iter();
         let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };

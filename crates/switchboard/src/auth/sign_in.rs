@@ -160,7 +160,7 @@ impl SignIn {
     }
 
     /// Signs out: revokes the tokens if the authorization server supports it, and removes every
-    /// copy.
+    /// stored copy of them.
     pub async fn forget(&self) -> Result<Forgotten, Failure> {
         let account = &self.account;
         account.let_go();
@@ -225,7 +225,8 @@ impl Pending {
         &self.link
     }
 
-    /// Waits for the browser to return. If the future is dropped, another call continues the wait.
+    /// Waits until the browser delivers the authorization response. If the future is dropped,
+    /// another call continues the wait.
     pub async fn finished(&mut self) -> Result<SignedIn, Failure> {
         if let PendingStage::Waiting(flow) = &mut self.stage {
             match tokio::time::timeout_at(self.until, flow.answered()).await {

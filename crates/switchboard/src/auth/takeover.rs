@@ -80,7 +80,7 @@ pub(crate) fn was_taken(paths: &Paths, url: &str) -> bool {
 }
 
 pub(crate) fn mark_taken(paths: &Paths, url: &str) {
-    // If this fails, the tokens may be taken over a second time.
+    // An error is ignored: without the mark, the tokens may be taken over a second time.
     let _made = paths::create_private(&mark(paths, url));
 }
 
@@ -99,7 +99,8 @@ fn folders(server: &ServerName) -> impl Iterator<Item = PathBuf> {
     std::iter::once(hashed).chain(plain.then(|| PathBuf::from(name)))
 }
 
-/// Whether the path fits, is no symbolic link, and is writable only by this user.
+/// Whether the path is no symbolic link, is writable only by this user, and has metadata that
+/// `fits` accepts.
 fn is_guarded(path: &Path, fits: impl Fn(&Metadata) -> bool) -> bool {
     let Ok(data) = fs::symlink_metadata(path) else { return false };
     let ours = data.uid() == rustix::process::geteuid().as_raw();

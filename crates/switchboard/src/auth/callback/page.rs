@@ -23,10 +23,10 @@ pub(super) enum CallbackPage {
     Refused,
     /// The request is a response to another sign-in; this one continues.
     Stray,
-    /// The path is unknown: browsers request an icon, for example.
+    /// The request is for an unknown path, such as the icon that browsers request.
     Missing,
     OnlyGet,
-    /// The `Host` header names another hostname.
+    /// The `Host` header of the request does not name this listener.
     Misled,
 }
 

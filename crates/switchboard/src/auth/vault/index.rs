@@ -1,5 +1,5 @@
-//! The index of the vault: which secrets exist for which server, and where. It is read before any
-//! secret.
+//! The index of the vault: which secrets exist for which server, and where. The index is read
+//! before any secret.
 
 use serde::{Deserialize, Serialize};
 
@@ -151,7 +151,8 @@ pub(super) fn put(entries: &mut Vec<IndexEntry>, mut new: IndexEntry) -> Vec<Orp
     orphans
 }
 
-/// Removes the entry of a holder and type. Returns its secret, unless another entry shares it.
+/// Removes the entry of a holder and type. Returns the location of its secret, unless another entry
+/// shares the secret.
 pub(super) fn take(
     entries: &mut Vec<IndexEntry>,
     holder: &Holder,

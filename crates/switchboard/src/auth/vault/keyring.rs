@@ -21,7 +21,7 @@ use secret_service::SecretService as Backend;
 use crate::env::Environment;
 use crate::secret::Secret;
 
-/// The service name of Switchboard's secrets.
+/// The service name under which the keyring stores Switchboard's secrets.
 const SERVICE: &str = "switchboard";
 
 /// The timeout of a keyring operation: a locked keyring may wait for a prompt that no user sees.
@@ -72,8 +72,8 @@ impl Keyring {
         self.ask(move |backend| backend.remove(&account)).await
     }
 
-    /// Runs one operation. A thread that hangs is abandoned, and does not delay the end of the
-    /// process.
+    /// Runs one keyring operation on a thread of its own. A thread that hangs is abandoned, and
+    /// does not delay the end of the process.
     async fn ask<T: Send + 'static>(
         &self,
         question: impl FnOnce(&Backend) -> Result<T, KeyringError> + Send + 'static,

@@ -28,7 +28,7 @@ pub(super) struct SecretService {
 }
 
 impl SecretService {
-    /// The service at the session bus, if that is a Unix socket of this machine.
+    /// The Secret Service at the user's session bus, if that bus is a Unix socket of this machine.
     pub(super) fn at_hand(environment: &Environment) -> Option<SecretService> {
         let address = match environment.variable("DBUS_SESSION_BUS_ADDRESS") {
             Some(addresses) => {
@@ -36,8 +36,8 @@ impl SecretService {
             }
             None => {
                 let runtime = environment.variable("XDG_RUNTIME_DIR")?;
-                // Other characters have to be escaped in a D-Bus address, so such a path is not
-                // used.
+                // A path with other characters is not used, because they have to be escaped in a
+                // D-Bus address.
                 let plain = |c: char| c.is_ascii_alphanumeric() || "-_/.\\*".contains(c);
                 let usual = runtime.starts_with('/') && runtime.chars().all(plain);
                 usual.then(|| format!("unix:path={runtime}/bus"))?
