@@ -259,7 +259,8 @@ impl Session {
         notices.register(&self.gateway, self.listener(), filter).ok_or_else(explain::many_handlers)
     }
 
-    /// The notifications that handlers received since the last call, as one line.
+    /// The notifications that the session's handlers received since this method was last called, as
+    /// one line.
     pub fn take_notices(&self) -> Option<String> {
         self.gateway.notices().take_line(self.id())
     }

@@ -81,8 +81,9 @@ pub fn discover(
 }
 
 impl Discovery {
-    /// The hosts with servers that are not imported yet: among those in `named`, in that order, or
-    /// among all. Servers of a project file are included only for a named host.
+    /// The hosts in `named` that have servers and are not imported yet, in that order. If `named`
+    /// is empty, all hosts with servers in the user's files; servers in a project file are included
+    /// only for a named host.
     pub fn new_imports(&self, named: &[Host]) -> Vec<Host> {
         let has_servers = |host: Host, tiers: &[Tier]| {
             let found = self.hosts.iter().find(|found| found.host == host && !found.imported);

@@ -81,8 +81,8 @@ pub async fn try_connecting(gateway: &Gateway, server: &str) -> Option<Finding> 
     Some(Finding::of(server, Fault::Unusable(failure)))
 }
 
-/// Why the program cannot be started. A value that cannot be expanded was reported already, so its
-/// dependent checks are skipped.
+/// Why the program cannot be started. A value that cannot be expanded was reported already, so the
+/// checks that need the value are skipped.
 fn program_faults(
     server: &Server,
     environment: &Environment,
@@ -158,7 +158,7 @@ fn launcher_note(
     })
 }
 
-/// The unexpanded text of a value with variables, whose values must not be shown.
+/// The text of a template as written, if it has variables: their values must not be shown.
 fn as_written(template: &Template) -> Option<String> {
     let filled_in = !expand::variables_in(template).is_empty();
     filled_in.then(|| template.source().to_owned())
@@ -208,7 +208,7 @@ fn cached(
     })
 }
 
-/// Faults of Switchboard's own files about a server.
+/// Faults in the cache and pin files of a server.
 fn file_faults(
     name: &ServerName,
     server: &Server,

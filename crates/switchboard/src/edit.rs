@@ -134,8 +134,8 @@ impl<'a> Editor<'a> {
         Ok(approved)
     }
 
-    /// Removes a server from its file; `scope` chooses if several files have it. Its `disabled`
-    /// flags are removed once no file defines it.
+    /// Removes a server from its file; `scope` chooses the file if several define the server. If no
+    /// file defines the server any more, its `disabled` flags are removed, too.
     pub fn remove(
         &self,
         server: &ServerName,
@@ -199,7 +199,8 @@ impl<'a> Editor<'a> {
             return set(true);
         }
         let edited = self.write(&path, |text| switched_on(text, server, self.made_for(&path)))?;
-        // A file of lower precedence may still disable the server.
+        // If a file of lower precedence still disables the server, this file gets `disabled:
+        // false`.
         if standing(&self.load()?, server).is_none_or(|standing| !standing.is_disabled) {
             return Ok(edited);
         }
@@ -290,7 +291,7 @@ impl<'a> Editor<'a> {
         };
         let failed = |cause| EditError::Io { path: path.to_path_buf(), cause };
         let file = SharedFile::elsewhere(path, &self.locations.locks(), privacy).map_err(failed)?;
-        // A repository may contain a link at this path.
+        // A repository may contain a symbolic link that leads out of the project.
         let root = self.options.project.canonicalize().map_err(failed)?;
         if privacy == Privacy::Usual && !file.path().starts_with(root) {
             return Err(EditError::LeadsOut { path: path.to_path_buf() });
@@ -375,7 +376,7 @@ fn find(text: &str, server: &ServerName) -> Result<(&'static str, Option<Value>)
     entry_of(text, server.as_str()).map_err(EditRefusal::Text)
 }
 
-/// Like `find`, for any name.
+/// Like `find`, for a name that need not be a valid server name.
 pub(crate) fn entry_of(
     text: &str,
     server: &str,

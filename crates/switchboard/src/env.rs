@@ -100,7 +100,7 @@ impl Environment {
         work(&Surroundings { variable: &variable, ..self.places() })
     }
 
-    /// The directories that templates may name, without variables.
+    /// The context for expanding templates that name directories; no variable is set in it.
     pub(crate) fn places(&self) -> Surroundings<'_> {
         Surroundings {
             variable: &|_| None,
@@ -114,7 +114,7 @@ impl Environment {
         self.all().filter(|(name, _)| PASSED_ON.contains(name) || name.starts_with("LC_"))
     }
 
-    /// The network variables that are set.
+    /// The network variables that are set; servers get them only if their entry names them.
     pub(crate) fn withheld(&self) -> impl Iterator<Item = &'static str> {
         NETWORK.iter().copied().filter(|name| self.variable(name).is_some())
     }

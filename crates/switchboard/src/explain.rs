@@ -104,7 +104,7 @@ enum Cause {
     AdHocIsOff(ServerName),
     #[error("the server `{0}` has no URL, so it cannot have a token")]
     NoAddress(ServerName),
-    #[error("the token cannot be sent as a header")]
+    #[error("the token is not valid in a header")]
     UnusableToken,
     #[error("cannot read or change the stored tokens")]
     Tokens(#[source] Arc<VaultError>),

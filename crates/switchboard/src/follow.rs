@@ -85,7 +85,8 @@ pub(crate) async fn follow(
 ) {
     let mut files = last_good.files().to_vec();
     let mut seen = None;
-    // The mistakes found at the start of the gateway are already reported.
+    // The mistakes that the previous round found; `None` before the first round, whose mistakes
+    // were reported when the gateway started.
     let mut reported: Option<Vec<Diagnostic>> = None;
     loop {
         let asked = tokio::select! {
@@ -115,7 +116,8 @@ pub(crate) async fn follow(
         let read = loaded.as_ref().map(|loaded| ReadAgain::of(loaded, &options));
         match loaded {
             Some(Ok(loaded)) => {
-                // New files in the list have not been polled yet.
+                // If the list of files changed, its new files have not been polled, so the next
+                // round reads all files again.
                 seen = (loaded.good.files() == files).then_some(now);
                 files = loaded.good.files().to_vec();
                 for place in &loaded.stale {
@@ -198,7 +200,8 @@ async fn look(gateway: &Gateway, files: &[PathBuf]) -> Look {
     tokio::task::spawn_blocking(looking).await.unwrap_or_default()
 }
 
-/// Follows symbolic links: a link with a new target is a changed file.
+/// The metadata that changes with each version of a file. Follows symbolic links: a link with a new
+/// target is a changed file.
 fn identity(file: &Path) -> Option<[i128; 4]> {
     let data = fs::metadata(file).ok()?;
     let changed = i128::from(data.ctime()) * 1_000_000_000 + i128::from(data.ctime_nsec());

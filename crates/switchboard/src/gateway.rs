@@ -274,7 +274,7 @@ impl Gateway {
         self.roster().notices.clone()
     }
 
-    /// Records why the files are stale and the current configuration stays in effect.
+    /// Keeps the current configuration in effect, and records which files are stale.
     pub(crate) fn keep(&self, stale: Vec<String>) {
         for gateway in self.siblings() {
             gateway.keep(stale.clone());

@@ -177,7 +177,7 @@ pub enum Topic {
 }
 
 impl Topic {
-    /// Every topic.
+    /// All topics of server-to-client requests.
     pub const ALL: [Topic; 3] = [Topic::Roots, Topic::Sampling, Topic::Elicitation];
 
     /// The MCP method of the topic.
@@ -232,7 +232,7 @@ impl Abilities {
         }
     }
 
-    /// The capability for this topic.
+    /// The capability for this topic; `None` if the client lacks it.
     pub fn of(&self, topic: Topic) -> Option<&Raw> {
         match topic {
             Topic::Roots => self.roots.as_ref(),

@@ -155,7 +155,8 @@ impl Session {
     }
 }
 
-/// Refuses misspelt MCP methods: a lenient server could accept one, which would bypass the gate.
+/// How a request of this method is handled. Refuses misspelt MCP methods: a lenient server could
+/// accept one, which would bypass the gate.
 fn route(method: &str) -> Result<InspectRoute, InspectError> {
     if method.starts_with("notifications/") {
         return Err(InspectError::Notification { method: clean_line(method, 100).into_owned() });

@@ -198,7 +198,7 @@ impl<'a> Installer<'a> {
         Ok((path, now))
     }
 
-    /// The user's file, for an installation that moves no servers.
+    /// The unchanged user's file, for an installation that moves no servers.
     fn unmoved(
         &self,
         archive: &Archive,
@@ -211,8 +211,8 @@ impl<'a> Installer<'a> {
         Ok(UserFile { file, moved, stay: Vec::new(), copies, ledger: None })
     }
 
-    /// The user's file with the servers that an installation moves, and without the ones that it
-    /// moved earlier.
+    /// The user's file with the servers that an installation moves. Servers that the same
+    /// installation moved earlier are removed if it no longer moves them.
     fn moved(
         &self,
         archive: &Archive,

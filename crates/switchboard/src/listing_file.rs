@@ -1,5 +1,5 @@
-//! The cache file of a server's lists: one for each definition and credential. Its name is a keyed
-//! digest, so that it reveals neither.
+//! The cache file of a server's lists: one for each definition and credential. The file's name is a
+//! keyed digest, which reveals neither.
 
 use std::collections::HashSet;
 use std::convert::Infallible;
@@ -172,7 +172,7 @@ impl ListingFile {
         others.filter_map(read).collect()
     }
 
-    /// The cached lists, with an index read for this server alone.
+    /// The cached lists for the stored sign-in. Reads the index of the cache for this server alone.
     pub(crate) fn cached(&self, now: u64) -> Option<Cached> {
         self.look(&self.index(), now).0
     }
@@ -184,7 +184,7 @@ impl ListingFile {
             Err(_) => return Some(Cached { path, listing: Err(Miss::Damaged), era: None }),
         };
         let listing = disk::decode(&bytes, &digest, now).and_then(|found| {
-            // The definition may have another credential by now.
+            // If the credential is not known here, private lists may belong to another one.
             let private = found.0.scope == Some(CacheScope::Private);
             match self.identity.certainty {
                 Certainty::Unknown if private => Err(Miss::OtherCredential),
@@ -283,7 +283,7 @@ fn established_key(path: &Path) -> io::Result<[u8; KEY_BYTES]> {
     let mut key = [0; KEY_BYTES];
     getrandom::fill(&mut key).map_err(io::Error::other)?;
     let made = SharedFile::guarded(path.to_owned()).update(|present| {
-        // Another process may have created it first.
+        // Another process may have created the key first.
         match present.and_then(|present| present.try_into().ok()) {
             Some(theirs) => {
                 key = theirs;
@@ -296,8 +296,8 @@ fn established_key(path: &Path) -> io::Result<[u8; KEY_BYTES]> {
     Ok(key)
 }
 
-/// Removes temporary files of killed writers, and files of definitions and credentials that are no
-/// longer used.
+/// Removes temporary files that killed processes left behind, and files of definitions and
+/// credentials that are no longer used.
 pub(crate) fn sweep(directory: &Path) -> io::Result<()> {
     SharedFile::sweep_directory(directory)?;
     let Ok(entries) = fs::read_dir(directory) else { return Ok(()) };

@@ -184,7 +184,7 @@ pub fn load_again(
     Ok(Loaded { config, files, user_file, trust_problem, stale, good })
 }
 
-/// Removes temporary files of killed writers.
+/// Removes temporary files that killed processes left behind.
 fn sweep(own: &Path, locations: &Paths) {
     let swept = SharedFile::elsewhere(own, &locations.locks(), Privacy::Private)
         .and_then(|file| file.sweep())
@@ -209,7 +209,7 @@ pub(crate) fn user_file(
     }
 }
 
-/// Reads only Switchboard's own layers.
+/// Reads only Switchboard's own layers, not those of hosts.
 pub(crate) fn own_layers(
     environment: &Environment,
     locations: &Paths,

@@ -53,7 +53,7 @@ fn is_wanted(wanted: LogLimit) -> bool {
 /// The maximum length, in characters, of the name of a method or tool in a log line.
 const NAME: usize = 100;
 
-/// The target for the messages of a connection.
+/// The `tracing` target for the messages of a connection.
 #[derive(Clone, Copy, Debug)]
 enum LogTarget {
     Nothing,

@@ -1,4 +1,5 @@
-//! All modes of a session except calls. Most answer from a snapshot; a few connect.
+//! All kinds of requests except calls. Most are answered from a snapshot of the catalog; a few
+//! connect a server.
 
 mod resources;
 mod status;
@@ -62,7 +63,7 @@ fn page_for(
     page
 }
 
-/// A snapshot that contains this server's lists; connects if there is none.
+/// A snapshot that contains this server's lists. Connects the server if it was never listed.
 pub(crate) async fn listed(
     session: &Session,
     catalog: Arc<Catalog>,
@@ -109,8 +110,8 @@ pub(crate) async fn search(
     })
 }
 
-/// Moves servers that are starting or failed recently from `not_listed` to `unavailable`:
-/// connecting does not help there.
+/// Moves servers that are starting or failed recently from `not_listed` to `unavailable`: an
+/// explicit connect would not help.
 fn sort_out_unlisted(session: &Session, catalog: &Catalog, page: &mut SearchPage) {
     let failure = |server: &ServerName| catalog.shelf(server).and_then(Shelf::failure).cloned();
     page.not_listed.retain(|server| {

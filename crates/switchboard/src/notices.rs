@@ -72,7 +72,7 @@ impl Reach {
 }
 
 impl Notices {
-    /// Registers a handler and returns its id; `None` if there are too many.
+    /// Registers a handler and returns its id; `None` if the session has too many handlers.
     pub(crate) fn register(
         &self,
         gateway: &Gateway,
@@ -124,7 +124,8 @@ impl Notices {
         }
     }
 
-    /// The notifications since the last call, as one line.
+    /// The notifications that the session's handlers received since this method was last called, as
+    /// one line.
     pub(crate) fn take_line(&self, session: SessionId) -> Option<String> {
         if self.has_no_handlers() {
             return None;
@@ -146,7 +147,7 @@ impl Notices {
         let pass_on = |step: Raw| {
             self.hear(&server, NotificationKind::Progress, Some(&step), reach);
             if let Some(requested) = &requested {
-                // A slow reader misses progress, never the result.
+                // A slow reader misses progress notifications, never the result.
                 let _lagging = requested.try_send(step);
             }
         };

@@ -132,7 +132,7 @@ impl Paths {
         self.state.join("installed")
     }
 
-    /// The installation record of earlier versions, for one host.
+    /// The installation record of one host, as earlier versions wrote it.
     pub(crate) fn installed_earlier(&self, target: Target) -> PathBuf {
         self.state.join(format!("installed-{target}.json"))
     }
@@ -200,12 +200,13 @@ fn exposed(directory: &Path) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, message)
 }
 
-/// The number of such shortages. It is counted globally, because readers handle the errors, and a
-/// load only compares the number before and after.
+/// The number of times that this process lacked a file descriptor or memory to open a file. The
+/// counter is global, because the readers of files handle the errors, and a load only compares the
+/// number before and after.
 static SHORTAGES: AtomicU64 = AtomicU64::new(0);
 
-/// How often this process lacked a file descriptor or memory to open a file. While that lasts, a
-/// file that seems to be missing may exist.
+/// How often this process lacked a file descriptor or memory to open a file. During such a
+/// shortage, a file that seems to be missing may exist.
 pub(crate) fn shortages() -> u64 {
     SHORTAGES.load(Ordering::Relaxed)
 }
@@ -313,8 +314,8 @@ struct LockHeld {
     path: PathBuf,
 }
 
-/// Locks against changes of the file at `path` by other processes. The wait is limited, because a
-/// server could hold the lock file.
+/// Locks the lock file at `path`, and creates it if necessary. The wait is limited, because a
+/// server could hold the lock.
 pub(crate) fn lock(path: &Path) -> io::Result<Lock> {
     private_dir(path.parent().unwrap_or(Path::new(".")))?;
     lock_within(path, LOCK_WAIT)

@@ -96,8 +96,8 @@ const OURS: [&str; 5] = ["initialize", "ping", "tools/call", "resources/read", "
 pub struct Foreign<'m>(&'m str);
 
 impl<'m> Foreign<'m> {
-    /// `None` for a spelling variant of an MCP method: a lenient server could accept it, which
-    /// would bypass the gate.
+    /// Accepts a method that MCP does not define. `None` for a spelling variant of an MCP method: a
+    /// lenient server could accept the variant, which would bypass the gate.
     pub fn method(method: &'m str) -> Option<Foreign<'m>> {
         let lookups = Lookup::ALL.iter().map(|lookup| lookup.method());
         let is_known = |known: &str| method.trim().eq_ignore_ascii_case(known);
@@ -285,7 +285,7 @@ impl Session {
             | Lookup::LogLevel
             | Lookup::Unsubscribe => return Ok(()),
         };
-        // The listing is needed to resolve the names.
+        // Connects the server, because its listing is needed to resolve the names.
         let _listed = self.lease(server).await?;
         if let Some(uri) = &uri {
             modes::refuse_denied(self, server, &Reference::Resource(uri))?;

@@ -69,7 +69,7 @@ impl fmt::Debug for NetResponse {
 pub(crate) enum NetError {
     #[error("`{host}` resolves to an internal or reserved address")]
     Forbidden { host: String },
-    #[error("the URL is not permitted")]
+    #[error("the URL of the request is not permitted")]
     Address(#[source] BadLink),
     #[error("the request was redirected to another origin, `{origin}`")]
     Elsewhere { origin: String },

@@ -1,5 +1,6 @@
 //! Launchers, such as `npx`, that install a program and run it: the installed program runs in place
-//! of the launcher. No project decides which program that is.
+//! of the launcher. The project in which the user happens to work does not decide which program
+//! runs.
 
 mod installed;
 mod known;
@@ -60,18 +61,18 @@ pub(crate) enum Ground {
     /// The entry names the directory, or comes from it: files in the directory may decide what
     /// runs.
     Own,
-    /// The server runs in the project in which the user happens to work: its files must not decide
-    /// what runs.
+    /// The server runs in the project in which the user happens to work: the project's files must
+    /// not decide what runs.
     Foreign,
 }
 
-/// A program, and its start timeout.
+/// A program that is ready to start, and its start timeout.
 pub(crate) struct Ready {
     pub(crate) program: Program,
     pub(crate) start_timeout: Duration,
 }
 
-/// What would run, as far as the files on disk show.
+/// What a command would run, as far as the files on disk show.
 pub(crate) enum Outlook {
     /// The command runs unchanged.
     Plain,
@@ -145,7 +146,7 @@ impl Launching {
         }
     }
 
-    /// Finds out what would run. Starts nothing.
+    /// What the program's command would run. Reads files, and starts nothing.
     pub(crate) fn outlook(&self, program: &Program) -> Outlook {
         let launch = launcher::parse(&program.command, &program.args);
         let Some(launch) = launch.filter(|_| self.resolving == Resolving::On) else {
@@ -174,7 +175,7 @@ impl Launching {
         }
     }
 
-    /// The program at the location that the launcher reported, which is stored.
+    /// The program of the package at the location that the launcher reported. Stores the location.
     fn installed(
         &self,
         launch: &Launch,
@@ -253,7 +254,8 @@ impl Launching {
         Ready { program, start_timeout: self.start_timeout }
     }
 
-    /// The installed program, ready to start.
+    /// The installed program, ready to start. If its working directory could decide what runs, the
+    /// program starts in the directory for launchers instead.
     fn unswayed(&self, InstalledProgram { mut program, swayed, .. }: InstalledProgram) -> Ready {
         match swayed {
             Swayed::ByNothing => {}
@@ -314,7 +316,7 @@ fn make_neutral(place: &Path) -> bool {
     let manifest = place.join("package.json");
     if !manifest.is_file() && paths::private_dir(place).is_ok() {
         let made = paths::create_private(&manifest).and_then(|mut new| new.write_all(b"{}\n"));
-        // Another process may have created it first.
+        // Another process may have created the manifest first.
         return made.is_ok() || manifest.is_file();
     }
     manifest.is_file()

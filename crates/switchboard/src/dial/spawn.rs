@@ -46,7 +46,7 @@ pub struct Started {
     pub stdout: Box<dyn AsyncRead + Send + Unpin>,
     /// The standard error of the program.
     pub stderr: Box<dyn AsyncRead + Send + Unpin>,
-    /// The process itself.
+    /// The control over the running program.
     pub process: Box<dyn Process>,
 }
 

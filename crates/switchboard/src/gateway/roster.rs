@@ -16,7 +16,7 @@ use crate::blueprint::Facts;
 use crate::explain;
 use crate::upstream::{Partition, Recipe, SessionId, Upstream, UpstreamKey};
 
-/// The servers of one configuration with its settings and rules. It is replaced as a whole.
+/// The servers of one configuration, with its settings and rules; replaced as a whole.
 #[derive(Clone)]
 pub(super) struct Roster {
     pub(super) members: Members,
@@ -24,7 +24,8 @@ pub(super) struct Roster {
     pub(super) settings: Settings,
     pub(super) limits: TextLimits,
     pub(super) notices: FileNotices,
-    /// The first place in the user's files whose rules cannot be parsed.
+    /// The first place in the user's files where a rule cannot be parsed; calls are refused
+    /// meanwhile.
     pub(super) unread_rules: Option<ConfigOrigin>,
     /// The servers that sessions connected ad hoc. They stay connected when the configuration
     /// changes.

@@ -26,7 +26,7 @@ pub(super) struct Ledger {
     /// Hashes of the file before and after the last write. Any other content is an edit by hand.
     known: Vec<Option<String>>,
     layout: Layout,
-    /// The copies, in the order in which they were added.
+    /// The copies of hosts' servers, in the order in which they were added.
     pub(super) copies: Vec<Copy>,
 }
 
@@ -54,7 +54,7 @@ enum Layout {
 pub(super) struct Moving {
     pub(super) moved: Vec<String>,
     pub(super) stay: Vec<Staying>,
-    /// The copies that the file has afterwards.
+    /// The copies that the user's file contains after the move.
     pub(super) copies: Vec<Copy>,
 }
 
@@ -101,8 +101,8 @@ impl Ledger {
         Ok(self)
     }
 
-    /// Which of a host's servers can be copied. `before` are the servers that the same installation
-    /// moved earlier; `held` are those that other installations need.
+    /// Plans which of a host's servers are copied. `before` are the servers that the same
+    /// installation moved earlier; `held` are those that other installations need.
     pub(super) fn plan(
         &self,
         others: Vec<HostServer>,

@@ -113,8 +113,8 @@ fn prompts(catalog: &Catalog, server: &ServerName, pins: Pins, page: Raw) -> Raw
     })
 }
 
-/// Adds the number of hidden characters to `_meta`. The characters themselves are removed later,
-/// with those of the whole page.
+/// Adds the number of a row's hidden characters to its `_meta`. The characters themselves are
+/// removed later, with those of the whole page.
 fn marked(row: &str) -> Cow<'_, str> {
     let marked = find_json(row).and_then(|hidden| with_mark(row, hidden.characters));
     marked.map_or(Cow::Borrowed(row), Cow::Owned)

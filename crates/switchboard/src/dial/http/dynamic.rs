@@ -21,7 +21,7 @@ use crate::secret::Secret;
 use crate::trust::Seal;
 use crate::upstream::{DialError, secret_program};
 
-/// The variable that sets how long a value is reused, in milliseconds.
+/// The environment variable that sets how long the value of a header is reused, in milliseconds.
 const TTL_VARIABLE: &str = "SWITCHBOARD_TOKEN_COMMAND_TTL_MS";
 const TTL: Duration = Duration::from_secs(5 * 60);
 
@@ -114,12 +114,12 @@ impl DynamicHeaders {
         let _headers = self.headers().await;
     }
 
-    /// Whether a program has returned another value since the last call; clears the flag.
+    /// Whether a program has returned another value since this method was last called.
     pub(super) fn take_change(&self) -> bool {
         self.changed.swap(false, Ordering::Relaxed)
     }
 
-    /// Sets the flag again, because the change could not be handled.
+    /// Marks the credential as changed again, because the change could not be handled.
     pub(super) fn keep_change(&self) {
         self.changed.store(true, Ordering::Relaxed);
     }
@@ -144,7 +144,7 @@ impl Signer for DynamicHeaders {
         Box::pin(async move { Ok(self.headers().await) })
     }
 
-    /// Requests the refused values again, once.
+    /// Requests the values that the server refused again, once.
     fn refused<'a>(&'a self, refused: Refused<'a>) -> Judging<'a> {
         let again = refused.status == 401 && refused.repeats == 0;
         if again {
@@ -165,7 +165,7 @@ impl Remembered {
             }
             memory.renewing = true;
         }
-        // Resets the flag even if the future is dropped.
+        // The guard resets `renewing` even if the future is dropped.
         let _no_longer = Renewing(self);
         let answer = self.asked.ask_again(asking).await;
         let mut memory = self.memory();
@@ -195,7 +195,7 @@ impl Drop for Renewing<'_> {
 }
 
 impl DynamicHeader {
-    /// The command that prints the value.
+    /// The command that prints the header's value; `None` for a token from the vault.
     pub(super) fn command(&self) -> Option<Vec<String>> {
         match &self.source {
             HeaderSource::Command { words, .. } => Some(words.clone()),

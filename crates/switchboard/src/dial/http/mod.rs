@@ -93,12 +93,12 @@ impl SignedIn {
         }
     }
 
-    /// Whether a program has returned another credential since the last call; clears the flag.
+    /// Whether a program has returned another credential since this method was last called.
     pub(crate) fn take_change(&self) -> bool {
         self.asked.as_ref().is_some_and(|asked| asked.take_change())
     }
 
-    /// Sets the flag again, because the listings could not be read.
+    /// Marks the credential as changed again, because the server could not be listed with it.
     pub(crate) fn keep_change(&self) {
         self.asked.iter().for_each(|asked| asked.keep_change());
     }
@@ -167,8 +167,8 @@ impl RemoteRecipe {
         Ok(url)
     }
 
-    /// Requests all secrets. If the definition has changed since the approval, no program runs and
-    /// nothing is sent.
+    /// Creates the client, headers and signer, and requests all secrets for them. If the definition
+    /// has changed since the approval, no program runs and nothing is sent.
     async fn means(
         &self,
         url: &Url,
