@@ -1,4 +1,5 @@
-//! The result store: keeps results that are too large for an answer, to be read without another call.
+//! The result store: keeps results that are too large for a reply, so that they can be read without
+//! another call.
 
 mod files;
 pub(crate) mod leftovers;
@@ -183,7 +184,8 @@ impl Results {
         }
     }
 
-    /// The output with its binary parts stored in files.
+    /// Stores the binary parts of an output in files, and returns the output with the paths of the
+    /// files.
     async fn settled(
         self: &Arc<Self>,
         output: CallOutput<'static>,
@@ -302,7 +304,7 @@ impl Results {
     }
 }
 
-/// Whether all outputs of a filter are `null`, or there are none.
+/// Whether a filter selected nothing: all its outputs are `null`, or it has none.
 fn is_nothing(selected: &str) -> bool {
     selected.lines().all(|line| line == "null")
 }

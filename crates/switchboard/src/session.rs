@@ -57,7 +57,7 @@ pub struct Session {
     connections: Connections,
     /// The number of callers made by [`Session::lone_caller`].
     lone_callers: AtomicU32,
-    /// The connections that are held until the session ends.
+    /// Leases that hold connections open until the session ends.
     opened: Mutex<Vec<Lease>>,
     /// The subscriptions by the client's URI of the resource.
     subscriptions: Mutex<HashMap<String, Subscription>>,
@@ -188,8 +188,8 @@ impl Session {
         Ok(lease)
     }
 
-    /// Returns the lease, or reconnects if the user has signed in or out since: the connection's
-    /// session and listing belong to the old sign-in.
+    /// Returns the lease, or reconnects if the user has signed in or out since the connection was
+    /// opened: its session and listing belong to the old sign-in.
     async fn as_signed_in(&self, server: &ServerName, lease: Lease) -> Result<Lease, Failure> {
         // The directory drops a listing as soon as the stored secret changes, while the connection
         // still uses the old one.
@@ -236,7 +236,7 @@ impl Session {
         self.gateway.open_upstream(server, &self.listener, self.connections)
     }
 
-    /// Closes the connection that this session uses, if there is one.
+    /// Closes the connection that this session uses for the server, if there is one.
     pub(crate) async fn close_connection(&self, server: &ServerName) {
         if let Some(upstream) = self.find_upstream(server) {
             upstream.disconnect().await;
@@ -264,7 +264,7 @@ impl Session {
         self.listener.session
     }
 
-    /// Holds a connection until the session ends.
+    /// Holds a connection open until the session ends.
     pub(crate) fn keep(&self, lease: Lease) {
         lock(&self.opened).push(lease);
     }

@@ -159,7 +159,7 @@ impl Candidate {
         ConfigSource { path: self.path.to_string_lossy().into(), tier: self.tier }
     }
 
-    /// Whether it is one of the user's files in Switchboard's own format.
+    /// Whether the file is one of the user's files in Switchboard's own format.
     pub(crate) fn is_the_users(&self) -> bool {
         self.tier == Tier::User && self.form == FileFormat::Ours
     }

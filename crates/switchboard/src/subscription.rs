@@ -27,7 +27,7 @@ pub(crate) struct Subscription {
     _keeping: AbortOnDropHandle<()>,
 }
 
-/// A requested subscription.
+/// A subscription that a client requested, before it exists.
 pub(crate) struct Wish {
     pub(crate) gateway: Gateway,
     pub(crate) caller: Caller,
@@ -37,7 +37,7 @@ pub(crate) struct Wish {
     pub(crate) params: Args,
 }
 
-/// The connection that carries the updates.
+/// The connection that carries the updates of a subscription.
 struct SubscribedConnection {
     upstream: Upstream,
     lease: Lease,
@@ -106,7 +106,7 @@ impl Wish {
         }
     }
 
-    /// Notifies the client that no more updates follow.
+    /// Notifies the client that no more updates of the resource follow.
     fn give_up(&self, why: &str) {
         let uri = clean_line(&self.uri, SHOWN_URI);
         let data = format!("the subscription to `{uri}` ended: {why}");

@@ -36,7 +36,7 @@ fn directories(all: &Path) -> impl Iterator<Item = DirEntry> {
     entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
 }
 
-/// The lock of a directory whose session has ended.
+/// The lock of a directory whose session has ended; `None` if the session may still run.
 fn abandoned(entry: &DirEntry) -> Option<Lock> {
     let name = entry.file_name();
     let owner = name.to_str().and_then(|name| name.split_once('-')?.0.parse().ok());

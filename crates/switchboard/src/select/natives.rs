@@ -113,7 +113,8 @@ fn groups(
     captures.iter().zip(pattern.capture_names()).filter_map(group).collect()
 }
 
-/// Converts increasing byte positions to character positions, each from the one before.
+/// Converts increasing byte positions in a text to character positions. Each conversion starts at
+/// the previous position, so that the text is read only once.
 struct CharPosition<'t> {
     subject: &'t [u8],
     bytes: usize,

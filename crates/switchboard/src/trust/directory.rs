@@ -18,7 +18,8 @@ const MOST_FILES: usize = 2_000;
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
 const DEEPEST: usize = 16;
 
-/// The walk stops at this many entries, which bounds the work that a project can cause.
+/// The maximum number of entries that are listed below one directory, which bounds the work that a
+/// project can cause.
 const LONGEST_LISTING: usize = 20_000;
 
 /// Directories of package managers. They are too large to read, so only the names directly in them
@@ -146,7 +147,8 @@ impl Walk<'_> {
             return true;
         }
         if place::ROOT_MARKS.contains(&name) {
-            // Each commit changes the content of a directory such as `.git`.
+            // The content is left out: each commit changes the content of a directory such as
+            // `.git`.
             self.entries.push((path, SurveyEntry::LeftOut));
             return true;
         }
@@ -240,7 +242,7 @@ impl Scripts {
         }
     }
 
-    /// A hash of all content that could run.
+    /// A hash of one entry with the content of its file.
     fn content(&self, entry: &SurveyEntry, path: &Path, budget: &Budget) -> [u8; 32] {
         let (kind, text, file): (&str, Option<&PathBuf>, Option<(&Path, &Metadata)>) = match entry {
             SurveyEntry::File(data) => ("file", None, Some((path, data))),
@@ -280,7 +282,7 @@ pub(super) fn is_socket(data: &Metadata) -> bool {
     data.file_type().is_socket()
 }
 
-/// A hash of names, sizes and times.
+/// A hash of one entry without the content of its file, by size and times.
 fn listed(entry: &SurveyEntry) -> [u8; 32] {
     let bytes = match entry {
         SurveyEntry::File(data) => identity(data).to_vec(),

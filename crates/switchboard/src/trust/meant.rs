@@ -35,7 +35,7 @@ const STARTS: [&str; 14] = [
 /// The maximum size of a manifest that is read.
 const LARGEST_MANIFEST: u64 = 1024 * 1024;
 
-/// The file itself, or the files that an interpreter may load for its name.
+/// The file at the path or, if there is none, the files that an interpreter may load for this name.
 pub(super) fn by_path(path: PathBuf) -> Vec<PathBuf> {
     if path.is_file() {
         return vec![path];

@@ -114,7 +114,7 @@ pub(super) enum Belongs {
 }
 
 impl Project {
-    /// The project of the working directory; `None` if that does not exist.
+    /// The project of the working directory; `None` if that directory does not exist.
     pub(super) fn around(environment: &Environment) -> Option<Project> {
         let place = environment.cwd.canonicalize().ok()?;
         let root = project_root(&place, environment.variable("HOME").map(Path::new));

@@ -1,5 +1,6 @@
 //! Finds the files and directories that a command line may run. The search is generous on purpose:
-//! a word that names no file only costs a lookup, but a missed script could be replaced.
+//! a word that names no file only costs a lookup, but a missed script could be changed after the
+//! approval.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
@@ -27,7 +28,7 @@ pub(super) const DEEPEST: usize = 8;
 /// The maximum number of lookups, which bounds the work that a project can cause.
 const MOST_LOOKS: usize = 8_192;
 
-/// The maximum number of options that are tried, each at every position of its letters.
+/// The maximum number of options that are searched for a path after their letters.
 const MOST_OPTIONS: usize = 256;
 
 /// The maximum number of directory listings for patterns.
@@ -112,7 +113,7 @@ pub(super) fn candidates(line: &CommandLine<'_>) -> ReachedPaths {
     // are found.
     for _ in 0..2 {
         let behind = search.behind_letters(&options);
-        // These words are placed first, so that truncation does not drop them.
+        // The words after option letters are placed first, so that truncation does not drop them.
         words.retain(|word| !behind.contains(word));
         words.splice(0..0, behind);
         search.add_bases(&words);
@@ -339,7 +340,8 @@ impl Search<'_> {
                     self.not_followed(format!("some of the files that {pattern:?} matches"));
                 }
                 for path in paths {
-                    // `*` alone matches every directory of a project.
+                    // Directories that `*` alone matches are not added: it matches every directory
+                    // of a project.
                     if path.is_dir() && pattern.trim_start_matches("./") != "*" {
                         self.add_directory(path, written);
                     } else {
@@ -380,7 +382,7 @@ impl Search<'_> {
         parts_of(words.iter().chain(&behind).map(String::as_str))
     }
 
-    /// Whether a word refers to the file as `@file`.
+    /// Whether a word of the command line refers to this file as an argument file, such as `@file`.
     fn is_arguments(&self, file: &Path) -> bool {
         let Some(name) = file.file_name().and_then(|name| name.to_str()) else { return false };
         self.argument_words.iter().any(|word| word.contains(name))
@@ -416,7 +418,7 @@ fn further_text(file: &Path, is_arguments: bool) -> Option<FurtherText> {
     let line = head.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
     let text = String::from_utf8_lossy(line).into_owned();
     let mut by_kernel = words_of_kernel(line);
-    // The kernel truncates a longer line.
+    // The kernel truncates a shebang line that is longer.
     by_kernel.extend(line.get(..KERNEL_LINE).into_iter().flat_map(words_of_kernel));
     Some(FurtherText { text, by_kernel, is_whole: std::str::from_utf8(line).is_ok() })
 }

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-/// Programs, and the names of the files that they read. `*` matches any text in a name.
+/// Programs, and the names of the files from which each program reads commands or settings. `*`
+/// matches any text in a name.
 const RUNNERS: &[(&str, &str)] = &[
     // Programs for JavaScript.
     ("npm pnpm yarn yarnpkg bun", "package.json"),

@@ -26,10 +26,12 @@ use crate::paths;
 /// instead of content, which bounds the work that a project can cause.
 const LARGEST_SCRIPTS: u64 = 32 * 1024 * 1024;
 
-/// Beyond this total size, further definitions of a project cannot be approved.
+/// The maximum total size of the files that are read for all definitions of a project. Definitions
+/// whose files exceed it cannot be approved.
 const LARGEST_LOAD: u64 = 512 * 1024 * 1024;
 
-/// Beyond this number of files in directories, further definitions of a project cannot be approved.
+/// The maximum number of files in the directories of all definitions of a project. Definitions
+/// whose directories exceed it cannot be approved.
 const LONGEST_LOAD: usize = 200_000;
 
 /// The size limit of a file outside the project, such as an interpreter.
@@ -49,17 +51,17 @@ pub(crate) struct Coverage {
     counted: Vec<FileHash>,
 }
 
-/// The coverage of one definition. `PATH` is the only variable that it reads.
+/// The coverage of one definition. Of the environment variables, only `PATH` affects it.
 pub(crate) fn coverage(entry: &ServerEntry, environment: &Environment) -> Coverage {
     Scripts::default().coverage(entry, environment)
 }
 
 /// Computes the coverage of many definitions, and reads each file once. The limit on content
-/// applies to each definition alone, so that its hash does not depend on the others.
+/// applies to each definition alone, so that its hash does not depend on other definitions.
 pub(crate) struct Scripts {
     /// The remaining bytes that all definitions together may read.
     left: Cell<u64>,
-    /// The remaining number of files in their directories.
+    /// The remaining number of files that the directories of all definitions together may contain.
     unlisted: Cell<usize>,
     read: RefCell<HashMap<PathBuf, [u8; 32]>>,
     surveys: RefCell<HashMap<PathBuf, Rc<Survey>>>,
@@ -174,7 +176,7 @@ impl Scripts {
                 Belongs::Elsewhere => {}
             }
         }
-        // Removes duplicates and directories within others.
+        // Removes duplicates, and directories that another listed directory contains.
         parts.sort();
         parts.dedup_by(|below, above| below.starts_with(above));
         if parts.len() > MOST_DIRECTORIES {
@@ -255,8 +257,9 @@ impl Scripts {
     }
 }
 
-/// The text for programs that run in a project, because no list of the files that they load is
-/// complete. Also used for directories that change too often to hash.
+/// The description of what an approval does not cover if programs run in a project, because no list
+/// of the files that they load is complete. It also describes directories that change too often to
+/// hash.
 pub(super) const OTHER_FILES: &str =
     "other files of the project that its programs load by themselves";
 
@@ -293,7 +296,7 @@ impl Coverage {
         self.files.iter().chain(&self.counted).cloned().collect()
     }
 
-    /// Whether a change of this file or directory changes the hash.
+    /// Whether a change of this file or directory changes a hash that the approval is bound to.
     pub(super) fn notices(&self, path: &Path) -> bool {
         let mut known = self.files.iter().chain(&self.counted);
         known.any(|(name, _)| {

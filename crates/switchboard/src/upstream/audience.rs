@@ -77,7 +77,7 @@ pub(super) struct Audience {
     questions: watch::Sender<Questions>,
 }
 
-/// The calls in flight, and those abandoned.
+/// The calls in flight on one connection, and its abandoned calls.
 #[derive(Debug, Default)]
 struct WaitingCalls {
     /// The calls in flight by request id.
@@ -187,7 +187,7 @@ impl Audience {
         }
     }
 
-    /// The recipient of a message, by the calls in flight now.
+    /// The possible recipients of a message, determined by the calls in flight now.
     pub(super) fn meant(&self, exchange: Option<Exchange>) -> Meant {
         let waiting = &*lock(&self.waiting);
         let (listener, requests) = match exchange {
@@ -207,8 +207,8 @@ impl Audience {
     }
 
     /// The recipient of a request that could belong to several callers: waits until the calls of
-    /// all others are answered. After a timeout there is no recipient, and each session gets its
-    /// own connection.
+    /// all but one caller are answered. If that takes too long, there is no recipient, and each
+    /// session gets a connection of its own.
     pub(super) async fn decided(&self, abandoned: u64) -> Option<Recipient> {
         let deciding = async {
             loop {
@@ -259,7 +259,7 @@ impl Audience {
     }
 }
 
-/// Whether server-to-client requests on a connection name the call that they belong to.
+/// Whether server-to-client requests on a connection name the call to which they belong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Telling {
     Requests,
@@ -291,7 +291,7 @@ impl WaitingCalls {
     }
 }
 
-/// Registers one call in the audience.
+/// The registration of one call in the audience, until it is dropped.
 pub(super) struct Seat<'a> {
     audience: &'a Audience,
     request: u64,

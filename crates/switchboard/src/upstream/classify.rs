@@ -43,7 +43,7 @@ pub(crate) enum DialError {
     #[error("the program `{}` returned no value for `{name}`", clean_line(helper, HELPER))]
     Secret {
         name: String,
-        /// The first word of the command; the others may be secret.
+        /// The first word of the command; its other words may be secret.
         helper: String,
         #[source]
         cause: SecretError,
@@ -322,7 +322,7 @@ pub(crate) enum CallError {
 }
 
 impl CallError {
-    /// `ended` returns how the connection ended.
+    /// Converts the error of a request. `ended` returns how the connection ended.
     pub(super) fn of(
         error: RequestError,
         ended: impl FnOnce() -> (ExitReason, Vec<String>),

@@ -36,7 +36,7 @@ pub(super) const EXIT_GRACE: Duration = Duration::from_secs(1);
 /// How long the gateway waits at shutdown for a program to exit by itself; its keeper waits longer.
 const SHUTDOWN_GRACE: Duration = Duration::from_millis(250);
 
-/// How long to read on after a program has exited: its last output may arrive late.
+/// How long the gateway reads on after a program has exited: its last output may arrive late.
 const LATE_OUTPUT: Duration = Duration::from_millis(50);
 
 type ByteSource = Box<dyn AsyncRead + Send + Unpin>;
@@ -160,7 +160,7 @@ pub(super) struct DialContext {
     pub(super) recipe: Arc<Recipe>,
     pub(super) surroundings: Surroundings,
     pub(super) stage: watch::Sender<DialStage>,
-    /// Sends the actor the server's requests and notifications that concern it.
+    /// Sends the actor news about the server's requests and notifications.
     pub(super) news: mpsc::Sender<News>,
 }
 
@@ -353,7 +353,7 @@ impl Program {
     async fn end(mut self, stopped: bool) -> ExitReason {
         if stopped && self.closing.is_cancelled() {
             let exited = tokio::time::timeout(SHUTDOWN_GRACE, self.process.exited()).await;
-            // The gateway does not wait longer: the keeper ends the program.
+            // The gateway does not wait any longer, because the keeper ends the program.
             if exited.is_err() && self.process.finish() {
                 self.stderr.abort();
                 return ExitReason::Stopped;
@@ -368,7 +368,8 @@ impl Program {
         // A process that cannot be killed, such as one in uninterruptible sleep, must not block the
         // gateway.
         let _left = tokio::time::timeout(EXIT_GRACE, self.process.gone()).await;
-        // A child that left the process group may keep the pipe open indefinitely.
+        // The wait for the last lines is limited: a child that left the process group may keep the
+        // pipe open indefinitely.
         let drain = self.stderr.abort_handle();
         let _last_lines = tokio::time::timeout(LATE_OUTPUT, self.stderr).await;
         drain.abort();
@@ -380,8 +381,8 @@ impl Program {
     }
 }
 
-/// Responses sent before the end are still delivered: continues to read, unless the reader itself
-/// has ended.
+/// Reads on after the connection ended, unless the reader itself has ended, so that responses that
+/// the server sent before the end are delivered.
 async fn read_out(halves: &mut JoinSet<Half>, ended: Option<Result<Half, JoinError>>) {
     if let Some(Ok(Half::Reading)) = ended {
         return;
@@ -390,7 +391,7 @@ async fn read_out(halves: &mut JoinSet<Half>, ended: Option<Result<Half, JoinErr
     let _all_read = tokio::time::timeout(LATE_OUTPUT, read).await;
 }
 
-/// Waits for the program, then terminates it, then kills it.
+/// Waits for the program to exit, then sends SIGTERM, then kills it.
 async fn end_program(process: &mut dyn Process, grace: Duration) -> Option<ExitStatus> {
     if let Ok(status) = tokio::time::timeout(grace, process.exited()).await {
         return status.ok();

@@ -17,7 +17,7 @@ use super::{DialError, DialStage, ExitReason, Surroundings};
 pub(super) struct Dialler {
     /// Publishes the progress of the current dial.
     stage: watch::Sender<DialStage>,
-    /// Sends the actor the server's requests and notifications that concern it.
+    /// Sends the actor news about the server's requests and notifications.
     news: mpsc::Sender<News>,
     /// Cancels the last dial.
     current: Option<CancellationToken>,
@@ -67,7 +67,7 @@ impl Dialler {
         self.accepted = accepted.or(self.accepted);
     }
 
-    /// Drops the remembered greeting: the directory has the era of the server.
+    /// Drops the remembered greeting, which is not needed once the directory has the server's era.
     pub(super) fn forget_greeting(&mut self) {
         self.accepted = None;
     }

@@ -177,7 +177,7 @@ impl Lease {
         self.open.connection.audience.owner().map(|owner| owner.session)
     }
 
-    /// Completes when the connection has ended, and returns the reason.
+    /// Completes when the connection has ended, and returns how it ended.
     pub(crate) async fn ended(&self) -> ExitReason {
         self.open.connection.peer.closed().await;
         self.open.connection.end.report(EXIT_STATUS_WAIT).await.0
@@ -386,7 +386,8 @@ fn accepts_resources(acknowledgement: &Raw) -> bool {
 
 /// Serialises the values that were checked and approved, never the text that was received.
 ///
-/// Progress is requested even if it is not reported: it keeps a long call from timing out.
+/// Progress is requested even if the caller did not request it: each progress notification extends
+/// the timeout of a long call.
 fn call_params(approved: &Approved, token: u64) -> String {
     let mut out = Vec::with_capacity(256);
     out.extend_from_slice(b"{\"name\":");

@@ -130,7 +130,7 @@ impl Surroundings {
         self.owner.as_ref().and_then(|owner| owner.host.era())
     }
 
-    /// Whether this connection offers the same capabilities as shared ones.
+    /// Whether this connection offers the same capabilities as shared connections.
     fn offer_the_usual(&self) -> bool {
         self.owner.as_ref().is_none_or(|owner| {
             self.offered.get() == Some(CapabilitySet::of(&owner.host.declares()))
@@ -288,7 +288,7 @@ async fn installs_for(patience: Duration, mut stage: watch::Receiver<DialStage>)
         let installing =
             stage.wait_for(|stage| *stage != DialStage::Starting).await.map(|stage| *stage);
         let Ok(DialStage::Installing { since }) = installing else {
-            // The actor has ended, which the other branch of the caller's `select!` reports.
+            // The actor has ended; the other branch of the caller's `select!` reports that.
             return std::future::pending().await;
         };
         tokio::time::sleep_until(since + patience).await;

@@ -38,7 +38,7 @@ const LOG_LEVEL_TIMEOUT: Duration = Duration::from_secs(1);
 /// The outcome of a dial.
 pub(super) struct Dialled {
     pub(super) outcome: Result<(Connection, RawListing), DialError>,
-    /// The greeting of the last attempt, if the server exited at an earlier one.
+    /// The greeting of the last attempt, if the server exited at an earlier greeting.
     pub(super) taught: Option<Greeting>,
 }
 
@@ -228,8 +228,8 @@ impl Opening {
         let answer_first_requests = async {
             if self.audience.answered().await.ever > 0 {
                 // A server that requested roots checks each directory first, and does not report
-                // when it is done. The response to the ping at least shows that it has read the
-                // roots.
+                // when it is done. The response to the ping at least shows that the server has read
+                // the roots.
                 let _pong = self.peer.request("ping", String::new(), Patience::default()).await;
                 tokio::time::sleep(SETTLING).await;
             }

@@ -34,7 +34,7 @@ enum WalkState {
 }
 
 impl Relisting {
-    /// The server reports that its lists changed. Returns whether a walk must begin at once.
+    /// Records that the server reported a changed list. Returns whether a walk must begin at once.
     pub(super) fn changed(&mut self, now: Instant) -> bool {
         match self.state {
             WalkState::Idle => self.schedule(now),
@@ -46,13 +46,13 @@ impl Relisting {
         }
     }
 
-    /// The server reports a change during the first listing.
+    /// Records that the server reported a changed list during the first listing.
     pub(super) fn changed_meanwhile(&mut self) {
         self.state = WalkState::Outdated;
     }
 
-    /// The first listing ended. Returns whether a walk must begin because the lists changed
-    /// meanwhile.
+    /// Records the end of the first listing. Returns whether a walk must begin because the lists
+    /// changed meanwhile.
     pub(super) fn catch_up(&mut self) -> bool {
         let outdated = self.state == WalkState::Outdated;
         self.state = if outdated { WalkState::Running } else { WalkState::Idle };

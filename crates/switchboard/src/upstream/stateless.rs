@@ -35,7 +35,7 @@ const LARGEST_STATE: usize = 64 * 1024;
 /// The maximum length of a text of the server in an error message, in characters.
 const SHOWN: usize = 64;
 
-/// Why a call with input requests failed.
+/// Why a call of a stateless server failed after the server had responded.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum DialogueError {
     #[error("the server's result has the unsupported type `{0}`")]
@@ -167,7 +167,8 @@ impl Lease {
         members
     }
 
-    /// The client's answers. All input requests are checked before the first one is sent.
+    /// The client's answers to the input requests of one response. All of the requests are checked
+    /// before the first one is sent to the client.
     async fn answers(
         &self,
         required: &InputRequired,
