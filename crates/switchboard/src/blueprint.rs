@@ -87,7 +87,7 @@ pub(crate) enum WhenEmpty {
 /// The result of converting a configuration; no server is started yet.
 pub(crate) struct Parts {
     pub(crate) shelves: BTreeMap<ServerName, Shelf>,
-    /// Names of entries that cannot be used.
+    /// The names of invalid entries, which no other server may have.
     pub(crate) reserved: Vec<(ServerName, NameTier)>,
     pub(crate) facts: HashMap<ServerName, Facts>,
     pub(crate) recipes: Vec<(ServerName, Recipe, Policy)>,
@@ -175,7 +175,8 @@ impl Blueprint {
             let unread = Arc::new(Rules::unread(place));
             parts.facts.values_mut().for_each(|facts| facts.rules = Arc::clone(&unread));
         }
-        // A configuration file with errors must not bring up the demo server.
+        // If a configuration file has errors, the demo server is not offered: the user's own
+        // servers may be missing only because of the errors.
         let broken = config.diagnostics.iter().any(Diagnostic::is_error);
         // In the granular toolset the client connects servers itself, so an empty list is normal.
         let fillable = !broken && parts.settings.toolset != Toolset::Granular;
@@ -355,7 +356,7 @@ pub(crate) fn shelf(definition: &ServerEntry, settings: &Settings, standing: Sta
     Shelf::new(prefix, standing).with_direct(direct.or(of_all)).with_deny(deny)
 }
 
-/// Names of entries that cannot be used.
+/// The names of invalid entries, which no other server may have.
 pub(crate) fn reserved(config: &Config) -> Vec<(ServerName, NameTier)> {
     let names = config.reserved.iter().filter_map(|(name, tier)| {
         let tier = match tier {
@@ -402,7 +403,7 @@ pub(crate) fn listing_policy(definition: &ServerEntry, settings: &Settings) -> L
     }
 }
 
-/// The server-to-client requests that a server may send.
+/// The kinds of server-to-client requests that the configuration permits for a server.
 pub(crate) fn askable(definition: &ServerEntry, settings: &Settings) -> Vec<Topic> {
     let allowed = |topic: &Topic| match topic {
         Topic::Roots => definition.roots != Some(false),

@@ -54,7 +54,7 @@ pub(crate) async fn call(
 /// A resolved tool, and the catalog snapshot that contains it.
 pub struct FoundTool {
     catalog: Arc<Catalog>,
-    /// The resolved tool.
+    /// The resolved tool, with its server and definition.
     pub target: Resolved,
 }
 

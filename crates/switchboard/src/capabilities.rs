@@ -45,7 +45,7 @@ impl CapabilitySet {
         }
         if let Some(modes) = abilities.elicitation.as_ref().map(members) {
             let urls = modes.contains_key("url");
-            // Older clients declare no mode and support forms.
+            // Older clients declare no mode of elicitation, and support forms.
             set |= if modes.contains_key("form") || !urls { FORMS } else { 0 };
             set |= if urls { URLS } else { 0 };
         }

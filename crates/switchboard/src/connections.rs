@@ -73,7 +73,8 @@ impl Session {
             self.connect_configured(wanted).await?;
         } else {
             self.gateway.has_room(&wanted.id, self.id())?;
-            // A similar spelling of a configured name could be mistaken for that server.
+            // An id similar to the name of a configured server is refused, because the user could
+            // mistake it for that server.
             if let Some(taken) = self.gateway.catalog().similar_server(&wanted.id) {
                 return Err(ConnectError::Exists(taken));
             }

@@ -33,7 +33,8 @@ struct DirectoryState {
     plans: watch::Sender<Arc<Plans>>,
     /// Set when the cache has been read, which the first search, list or call does.
     loaded: OnceLock<()>,
-    /// The sign-ins of the listings. The mutex is locked only briefly, never across an `await`.
+    /// The sign-ins with which servers were listed. The mutex is locked only briefly, never across
+    /// an `await`.
     sign_ins: Mutex<SignIns>,
     writers: TaskTracker,
 }

@@ -196,7 +196,7 @@ fn offers(server: &Server, settings: &Settings) -> impl Iterator<Item = Offer> {
     })
 }
 
-/// The cached listings of a server.
+/// The cached listings of a server, for commands with and without a terminal.
 fn cached(
     name: &ServerName,
     server: &Server,

@@ -66,7 +66,7 @@ impl<'a> Editor<'a> {
         self.options.project.join(".switchboard/mcp.json")
     }
 
-    /// Adds servers, all or none.
+    /// Adds servers to the file of a scope. If one of them is refused, none is added.
     pub fn add(
         &self,
         scope: Scope,
@@ -78,7 +78,7 @@ impl<'a> Editor<'a> {
         self.change(&self.file(scope), effect, |text| adding(text, servers, existing))
     }
 
-    /// Creates the user's file without servers.
+    /// Creates the user's configuration file, without servers in it.
     pub fn create(&self) -> Result<Edited, EditError> {
         let empty = Edit::new([SERVER_KEYS[0]], Change::Set(Value::Object(Map::new())));
         self.write(&self.file(Scope::User), |text| with(text, std::slice::from_ref(&empty)))
@@ -161,7 +161,7 @@ impl<'a> Editor<'a> {
         }
         let mut edited = Vec::new();
         if let Some(path) = &defined {
-            // The file may have the server under both keys.
+            // The file may have the server under both `mcpServers` and `mcp-servers`.
             let remove = |key| Edit::new([key, server.as_str()], Change::Remove);
             edited.push(self.write(path, |text| with(text, &SERVER_KEYS.map(remove)))?);
         }
@@ -239,7 +239,7 @@ impl<'a> Editor<'a> {
         if is_named { MadeFor::Others } else { MadeFor::Us }
     }
 
-    /// Changes a file, or only computes the change.
+    /// Changes a file, or only computes the change, as `effect` says.
     fn change(
         &self,
         path: &Path,
@@ -255,7 +255,7 @@ impl<'a> Editor<'a> {
         Ok(Edited { path: path.to_path_buf(), before, after })
     }
 
-    /// The new text. A new user file starts with a reference to its schema.
+    /// The text of a file after an edit. A new user file starts with a reference to its schema.
     fn changed(
         &self,
         path: &Path,

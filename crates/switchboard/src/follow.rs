@@ -35,7 +35,7 @@ type Look = Vec<Option<[i128; 4]>>;
 
 /// A handle to the task that follows the files of a gateway.
 pub(crate) struct Follower {
-    /// The channel for requests to read the files now.
+    /// The channel for requests to reload the configuration files at once.
     pub(crate) ask: mpsc::Sender<oneshot::Sender<ReadAgain>>,
     pub(crate) options: LoadOptions,
 }
@@ -43,7 +43,7 @@ pub(crate) struct Follower {
 /// The outcome of a requested reload.
 #[derive(Debug)]
 pub(crate) struct ReadAgain {
-    /// The files in effect: the project's, or the user's if there are none. Paths within the
+    /// The files in effect: the project's, or the user's if the project has none. Paths within the
     /// project are relative.
     pub(crate) files: Vec<String>,
     /// The mistakes in all files, each with its position.
@@ -192,7 +192,7 @@ async fn load(
     tokio::task::spawn_blocking(reading).await.ok()
 }
 
-/// The metadata of the files, and of the file with the approvals.
+/// The metadata of the configuration files, and of the file with the approvals.
 async fn look(gateway: &Gateway, files: &[PathBuf]) -> Look {
     let mut files = files.to_vec();
     files.push(gateway.blueprint().paths.trust());

@@ -35,8 +35,8 @@ pub enum Consent {
     Refused,
 }
 
-/// Answers approval questions and server-to-client requests. Faces implement it; the defaults
-/// refuse.
+/// Answers approval questions and server-to-client requests. Each face implements this trait; the
+/// default methods refuse.
 ///
 /// ```
 /// use switchboard::approval::{ApprovalAnswer, Question};

@@ -17,7 +17,7 @@ use crate::relay::{Foreign, Lookup, Reference};
 use crate::session::Session;
 use crate::upstream::{CallError, Lease};
 
-/// The response of a server.
+/// The response of a server to an inspected request.
 #[derive(Debug)]
 pub enum Inspected {
     /// The `result` of the response.

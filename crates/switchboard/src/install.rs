@@ -264,7 +264,7 @@ impl<'a> Installer<'a> {
         if let Some(ledger) = plan.ledger.as_ref().filter(|ledger| ledger.copies.is_empty()) {
             archive::remove(&archive::ledger_file(&directory, ledger))?;
             if let (true, Some(folder)) = (ledger.made_directory, ledger.path.parent()) {
-                // Removing the directory fails if it is not empty.
+                // An error is ignored: removing the directory fails if it is not empty.
                 let _still_used = fs::remove_dir(folder);
             }
         }

@@ -21,7 +21,7 @@ const MOST_NAMES: usize = 1_000;
 /// for are dropped.
 const MOST_FILES: usize = 1_000;
 
-/// The records of earlier commands.
+/// The records that earlier commands stored about configuration files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum KnownFiles {
     Read(FileRecords),

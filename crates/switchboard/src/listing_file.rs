@@ -52,7 +52,7 @@ pub(crate) struct ListingFile {
     tokens: PathBuf,
 }
 
-/// The path and digest of the file for one credential.
+/// The path and digest of the cache file for one credential.
 pub(crate) struct Located {
     pub(crate) path: PathBuf,
     /// The digest that the file must contain to be valid.
@@ -125,13 +125,13 @@ impl ListingFile {
         vault::identity(&self.tokens, holder, *kind)
     }
 
-    /// The file for lists that were requested with this identity.
+    /// The cache file for lists that were requested with this identity.
     pub(crate) fn listed_with(&self, identity: Option<&str>) -> io::Result<Located> {
         let set = Some(self.offer.set_or_usual());
         Ok(self.located(&established_key(&self.key)?, identity, set))
     }
 
-    /// The file for the stored sign-in, if the cache has a key.
+    /// The cache file for the stored sign-in; an error if the cache has no key.
     pub(crate) fn known(&self) -> io::Result<Located> {
         let key = read_key(&self.key).ok_or(io::ErrorKind::NotFound)?;
         let set = Some(self.offer.set_or_usual());
@@ -223,13 +223,13 @@ impl ListingFile {
         self.offer.set()
     }
 
-    /// The file of the known failure, which does not depend on capabilities.
+    /// The file with the server's last failure, which does not depend on client capabilities.
     fn failure(&self, key: &[u8; KEY_BYTES], identity: Option<&str>) -> Located {
         let Located { path, digest } = self.located(key, identity, None);
         Located { path: path.with_extension(FAILURE), digest }
     }
 
-    /// The file for the lists of clients with these capabilities.
+    /// The cache file for the lists of clients with these capabilities.
     fn located(
         &self,
         key: &[u8; KEY_BYTES],

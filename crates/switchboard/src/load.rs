@@ -136,7 +136,7 @@ pub fn load(
     load_again(environment, locations, options, &LastGood::default())
 }
 
-/// Like [`load`], with the last good versions of files that cannot be parsed.
+/// Like [`load`], but uses the last good version of a file that cannot be parsed.
 pub fn load_again(
     environment: &Environment,
     locations: &Paths,
@@ -238,7 +238,7 @@ pub(crate) struct Earlier<'a> {
     pub(crate) known: &'a KnownFiles,
 }
 
-/// The files that were looked for, and the layers read from them.
+/// The configuration files that were looked for, and the layers read from them.
 #[derive(Default)]
 pub(crate) struct Gathered {
     files: Vec<FileState>,

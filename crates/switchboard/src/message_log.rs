@@ -41,7 +41,7 @@ pub enum LogLimit {
 /// such events.
 static LIMIT: AtomicU8 = AtomicU8::new(LogLimit::Messages as u8);
 
-/// Sets the limit; without it, the subscriber alone decides.
+/// Limits which messages are logged. Without a limit, the `tracing` subscriber alone decides.
 pub fn limit(most: LogLimit) {
     LIMIT.store(most as u8, Ordering::Relaxed);
 }

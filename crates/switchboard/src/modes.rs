@@ -200,7 +200,7 @@ pub(crate) fn instructions(session: &Session, server: &str) -> Result<Reply, Fai
     Ok(Reply::Instructions { server, text })
 }
 
-/// Connects regardless of back-off; a connected server is listed again.
+/// Connects a server regardless of back-off, or lists it again if it is already connected.
 pub(crate) async fn connect(
     session: &Session,
     server: &str,

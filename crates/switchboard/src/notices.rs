@@ -28,7 +28,7 @@ const QUIET: Duration = Duration::from_secs(1);
 /// skipped.
 const WAITING_STEPS: usize = 16;
 
-/// The handlers of all sessions; cheap to clone.
+/// The notification handlers of all sessions; cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Notices {
     shared: Arc<NoticesState>,
@@ -36,13 +36,15 @@ pub(crate) struct Notices {
 
 #[derive(Debug, Default)]
 struct NoticesState {
-    /// The handlers of each session. The mutex is locked only briefly, never across an `await`.
+    /// The notification handlers of each session. The mutex is locked only briefly, never across an
+    /// `await`.
     desks: Mutex<HashMap<SessionId, Desk>>,
-    /// Number of sessions with handlers. At zero, calls skip this module.
+    /// The number of sessions with notification handlers. If it is zero, calls do no work for
+    /// handlers.
     listening: AtomicUsize,
 }
 
-/// The handlers of one session.
+/// The notification handlers of one session.
 #[derive(Debug)]
 struct Desk {
     handlers: Vec<NoticeFilter>,

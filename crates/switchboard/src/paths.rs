@@ -33,7 +33,7 @@ pub struct Paths {
     pub state: PathBuf,
     /// The directory of files that other programs load, such as the package for Pi.
     pub data: PathBuf,
-    /// The directories of other programs whose files are read.
+    /// The directories of other programs whose files Switchboard reads.
     pub others: Others,
 }
 
@@ -215,7 +215,7 @@ pub(crate) fn shortages() -> u64 {
 /// and a device may never end.
 pub fn open_regular(path: &Path) -> io::Result<Option<File>> {
     match open_with(path, OFlags::empty()) {
-        // A parent that is a file also means that the file does not exist.
+        // If a parent of the path is a file, nothing exists at the path.
         Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(None),
         opened => opened,
     }
@@ -302,7 +302,7 @@ fn read_unless_others(path: &Path, forbidden: u32) -> Result<Option<Vec<u8>>, Un
     read_all(file).map(Some).map_err(Unread::Io)
 }
 
-/// The timeout for a lock. A process holds it for milliseconds while it changes a file.
+/// The timeout for taking a lock. A process holds a lock for milliseconds, while it changes a file.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 
 /// The maximum pause between two attempts to take a lock.

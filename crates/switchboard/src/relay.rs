@@ -81,7 +81,7 @@ impl Lookup {
         matches!(self, Lookup::LogLevel | Lookup::Unsubscribe)
     }
 
-    /// The lookup of an MCP method.
+    /// The lookup with this MCP method; `None` if the method is no lookup.
     pub fn of_method(method: &str) -> Option<Lookup> {
         Lookup::ALL.into_iter().find(|lookup| lookup.method() == method)
     }

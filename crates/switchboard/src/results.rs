@@ -25,10 +25,10 @@ use crate::paths;
 use crate::secret::unguessable;
 use crate::select::{self, JqFilter, SelectError};
 
-/// The maximum size of one session's results; the oldest are removed first.
+/// The maximum size of one session's results, in bytes; the oldest are removed first.
 const QUOTA: usize = 256 * 1024 * 1024;
 
-/// The maximum size of the results of all sessions of this user.
+/// The maximum size of the results of all sessions of this user, in bytes.
 const QUOTA_OF_ALL: u64 = 1024 * 1024 * 1024;
 
 /// The maximum number of binary parts of one result that are stored.
@@ -199,7 +199,7 @@ impl Results {
         blocking(move || results.save_blobs(output, form)).await
     }
 
-    /// Stores a result; `None` if that fails.
+    /// Stores a result and returns its id; `None` if that fails.
     async fn keep(self: &Arc<Self>, whole: Arc<Whole>) -> Option<String> {
         let id = match self.lifetime {
             Lifetime::Unstored => return None,

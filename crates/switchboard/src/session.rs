@@ -63,7 +63,7 @@ pub struct Session {
     subscriptions: Mutex<HashMap<String, Subscription>>,
 }
 
-/// Whether a session shares the servers' connections with others.
+/// Whether a session shares the servers' connections with other sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Connections {
     /// Connections are shared, except those to servers that send requests to their client.

@@ -33,7 +33,7 @@ pub(crate) enum Privacy {
     Private,
     /// Other users have no access, and must not be able to replace the file.
     Guarded,
-    /// The umask decides.
+    /// The umask of the process decides the permissions.
     Usual,
 }
 

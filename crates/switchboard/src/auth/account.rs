@@ -329,7 +329,7 @@ impl Account {
     async fn take_over(&self) {
         if self.terms.account.is_some() {
             // The entry names an account, and the grant of an older installation may belong to
-            // another one.
+            // another account.
             return;
         }
         let left = takeover::left_behind(&self.paths, &self.terms.server, self.url());
@@ -377,7 +377,7 @@ impl Account {
             TokenError::InvalidGrant { .. } => {
                 Grant { tokens: Tokens { refresh: None, ..kept.tokens }, ..kept }
             }
-            // Without a redirect URI, the next sign-in registers a new client.
+            // The redirect URI is removed, so that the next sign-in registers a new client.
             TokenError::InvalidClient { .. } => {
                 Grant { client: OAuthClient { redirect: None, ..kept.client }, ..kept }
             }

@@ -17,8 +17,8 @@ use crate::secret::Secret;
 impl Signer for Account {
     fn sign<'a>(&'a self, _: &'a str, url: &'a Url, _: &'a [u8]) -> Signing<'a> {
         Box::pin(async move {
-            // The transport sends requests to this origin only. The check here enforces that tokens
-            // reach no other server.
+            // The transport sends requests only to the origin of the server's URL. The check is
+            // repeated here, so that tokens reach no other server.
             if url.origin() != self.terms.url.origin() {
                 return Ok(HeaderMap::new());
             }

@@ -48,7 +48,7 @@ pub(crate) struct Callback {
     uri: String,
     door: Arc<Door>,
     phase: CallbackPhase,
-    /// The open connections, and their order of arrival.
+    /// The open connections of the browser; `seats` holds their order of arrival.
     visitors: JoinSet<()>,
     seats: VecDeque<AbortHandle>,
     arrivals: mpsc::Receiver<Arrival>,
@@ -166,7 +166,8 @@ impl Callback {
         }
     }
 
-    /// Accepts no more connections, and closes all but the one with the response.
+    /// Accepts no more connections, and closes all but the one that delivered the authorization
+    /// response.
     fn close(&mut self, outcome: Result<Code, CallbackError>, last: tokio::task::Id) {
         self.phase = CallbackPhase::Over(outcome);
         self.seats.iter().filter(|seat| seat.id() != last).for_each(AbortHandle::abort);
@@ -186,14 +187,14 @@ struct Arrival {
     answer: oneshot::Sender<CallbackPage>,
 }
 
-/// The `Host` that requests must name, and the channel that receives their queries.
+/// The port and path that a request must name, and the channel that receives its query.
 struct Door {
     port: u16,
     path: String,
     announce: mpsc::Sender<Arrival>,
 }
 
-/// Answers one request, and closes the connection.
+/// Answers one request of the browser, and closes the connection.
 async fn attend(stream: TcpStream, door: Arc<Door>) {
     let visitor = tokio::task::id();
     let service = service_fn(async |request| {

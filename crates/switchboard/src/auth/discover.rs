@@ -21,7 +21,7 @@ pub(super) struct ProtectedResource {
     pub(super) authority: Authority,
     /// The resource that tokens are requested for (RFC 8707).
     pub(super) resource: String,
-    /// The scopes that the server lists.
+    /// The scopes that the server lists in its metadata.
     pub(super) scopes: Vec<String>,
 }
 

@@ -16,7 +16,7 @@ use crate::secret::{Secret, hex};
 /// The maximum size of a file with tokens.
 const LARGEST: u64 = 256 * 1024;
 
-/// The parts of an older token file that are used.
+/// The fields of an older token file that Switchboard uses.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct OlderGrant {

@@ -70,12 +70,12 @@ pub enum TokenLocation {
     Keyring,
     /// A file that only the user can read.
     File(PathBuf),
-    /// A file that is encrypted with a passphrase.
+    /// A file that is encrypted with the user's key.
     EncryptedFile(PathBuf),
 }
 
 impl Vault {
-    /// Where the secret of an entry is stored.
+    /// Where the secret of an index entry is stored.
     pub(crate) fn kept(&self, entry: &IndexEntry) -> TokenLocation {
         match entry.place {
             SecretPlace::Keyring => TokenLocation::Keyring,

@@ -44,14 +44,15 @@ pub(crate) struct Launching {
     /// The log file for the standard error of the server.
     pub(crate) log: PathBuf,
     pub(crate) start_timeout: Duration,
-    /// Network settings, such as proxies, that programs get only if their entry names them.
+    /// The network variables, such as proxies, that are set but passed on only if the entry names
+    /// them.
     pub(crate) withheld: Vec<&'static str>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Resolving {
     On,
-    /// Launchers run unchanged.
+    /// Launchers are not resolved: they run as configured.
     Off,
 }
 
@@ -91,7 +92,7 @@ pub(crate) struct Asking {
 /// The program of an installed package.
 pub(crate) struct InstalledProgram {
     pub(crate) program: Program,
-    /// The path of the file in the package that runs.
+    /// The path of the package's file that runs.
     pub(crate) file: String,
     swayed: Swayed,
 }

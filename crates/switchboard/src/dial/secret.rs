@@ -76,12 +76,12 @@ pub(crate) async fn ask_hearing<F: Future<Output = ()>>(
     let mut process = started.process;
     let writing = async {
         let mut stdin = started.stdin;
-        // A program that reads no input may have closed the pipe.
+        // An error is ignored: a program that reads no input may have closed the pipe.
         let _unread = stdin.write_all(input.as_bytes()).await;
     };
     let ended = async {
         let status = process.exited().await;
-        // A child process left behind would keep the pipe open.
+        // Child processes are killed, too: one that is left behind would keep the pipe open.
         process.kill();
         process.gone().await;
         status

@@ -73,7 +73,7 @@ pub trait Process: Send {
     }
 }
 
-/// The way to start programs.
+/// A way to start programs, such as a reaper or process groups.
 pub trait Spawner: Send + Sync {
     /// Starts a program. If the future is dropped, the program does not run.
     fn start<'a>(&'a self, program: &'a Program) -> Promise<'a, io::Result<Started>>;

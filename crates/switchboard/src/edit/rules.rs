@@ -16,7 +16,7 @@ pub enum Rules {
 }
 
 impl Rules {
-    /// The key of the list below `settings`.
+    /// The key of the list: `allow` or `deny`, below `settings`.
     pub fn key(self) -> &'static str {
         match self {
             Rules::Allow => "allow",
@@ -36,7 +36,7 @@ impl Editor<'_> {
         Ok(patterns.filter_map(Value::as_str).map(str::to_owned).collect())
     }
 
-    /// Adds a pattern to a list.
+    /// Adds a pattern to the `allow` or `deny` list in the user's file.
     pub fn add_rule(&self, rules: Rules, pattern: &str) -> Result<Edited, EditError> {
         if !is_glob(pattern) {
             return Err(EditError::BadPattern { pattern: pattern.to_owned() });
@@ -44,7 +44,7 @@ impl Editor<'_> {
         self.change_rules(rules, Change::AddItem(pattern.into()))
     }
 
-    /// Removes a pattern from a list.
+    /// Removes a pattern from the `allow` or `deny` list in the user's file.
     pub fn remove_rule(&self, rules: Rules, pattern: &str) -> Result<Edited, EditError> {
         self.change_rules(rules, Change::RemoveItem(pattern.into()))
     }

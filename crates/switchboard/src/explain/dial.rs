@@ -26,7 +26,8 @@ pub(crate) fn lease(error: LeaseError, server: &ServerName) -> Failure {
             let hints = cause.as_ref().map_or(Vec::new(), |cause| dial(cause, server).1);
             let is_backoff = matches!(error, LeaseError::Backoff { .. });
             match cause {
-                // Waiting does not help: the user has to act.
+                // To wait for the next attempt does not help here: the user has to approve the
+                // server or sign in.
                 Some(cause) if cause.needs_trust() => (Code::TrustRequired, hints),
                 Some(cause) if cause.needs_sign_in() => (Code::SignInRequired, hints),
                 Some(_) | None => {

@@ -132,7 +132,7 @@ impl Gateway {
         }
     }
 
-    /// The servers that may be connected without being named by the user.
+    /// Those of `servers` that may be connected although the user did not name them.
     pub(super) fn usable_unasked(
         &self,
         servers: Vec<ServerName>,

@@ -169,7 +169,7 @@ impl Guests {
         Ok(())
     }
 
-    /// Publishes the current guests in their directory.
+    /// Publishes the session's current guests in the directory of their listings.
     fn announce(&self) {
         let guests = self.by_name.iter();
         let shelves = guests.clone().map(|(id, guest)| (id.clone(), guest.shelf.clone()));

@@ -19,7 +19,7 @@ use crate::edit::switching::is_flag;
 #[serde(deny_unknown_fields)]
 pub(super) struct Ledger {
     pub(super) path: PathBuf,
-    /// The file without any copy; `None` if it did not exist.
+    /// The text of the user's file without any copy; `None` if the file did not exist.
     base: Option<String>,
     /// Whether an installation created the directory of the file.
     pub(super) made_directory: bool,
@@ -30,7 +30,7 @@ pub(super) struct Ledger {
     pub(super) copies: Vec<Copy>,
 }
 
-/// The entry of a host's server as it was copied.
+/// The entry of a host's server, as it was copied into the user's file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Copy {
@@ -151,7 +151,7 @@ impl Ledger {
         Ok(moving)
     }
 
-    /// The file with these copies, and its new ledger.
+    /// The text of the user's file with these copies, and the new ledger of the file.
     pub(super) fn write(
         &self,
         now: Option<&str>,

@@ -36,9 +36,9 @@ pub struct InstallPlan {
     pub leaves_ours: bool,
     /// The stored records of all installations at the time of planning.
     pub(super) archive: Archive,
-    /// The record to store, if there is one.
+    /// The installation record to store; `None` if the plan stores none.
     pub(super) record: Option<InstallRecord>,
-    /// The record to remove, if there is one.
+    /// The installation record to remove; `None` if the plan removes none.
     pub(super) forget: Option<InstallRecord>,
     /// The ledger of the user's file, if that file has or had copies of hosts' servers.
     pub(super) ledger: Option<Ledger>,

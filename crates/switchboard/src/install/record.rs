@@ -86,7 +86,7 @@ impl FileBackup {
 }
 
 impl InstallRecord {
-    /// The record of one file, without moved servers.
+    /// The record of an installation that changes only the host's file.
     pub(super) fn of_host(target: Target, host: FileBackup) -> InstallRecord {
         InstallRecord { target, host, settings: None, user: None, moved: Vec::new() }
     }

@@ -106,7 +106,8 @@ pub(super) struct Project {
 /// The relation of a directory to a project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Belongs {
-    /// The directory of the definition, or one around it. Its content changes all the time.
+    /// The directory of the definition, or a directory around it. The content of such a directory
+    /// changes all the time.
     Own(PathBuf),
     /// Any other directory that the project controls.
     Part(PathBuf),

@@ -185,7 +185,7 @@ const RUNNERS: &[(&str, &str)] = &[
     ("earthly", "Earthfile"),
     ("dagger", "dagger.json"),
     ("lefthook", "lefthook.yml lefthook.yaml .lefthook.yml"),
-    // Programs that read aliases and hooks.
+    // Programs that read files with aliases and hooks.
     ("git", ".git/config"),
     ("hg", ".hg/hgrc"),
 ];

@@ -34,7 +34,8 @@ const LARGEST_LOAD: u64 = 512 * 1024 * 1024;
 /// whose directories exceed it cannot be approved.
 const LONGEST_LOAD: usize = 200_000;
 
-/// The size limit of a file outside the project, such as an interpreter.
+/// The maximum size of a file outside the project, such as an interpreter, that is hashed by its
+/// content.
 const LARGEST_OUTSIDE: u64 = 4 * 1024 * 1024;
 
 /// The maximum number of directories of a definition that are covered.
@@ -242,7 +243,8 @@ impl Scripts {
         digest
     }
 
-    /// The survey of a directory; `None` if the limit of all definitions is reached.
+    /// The survey of a directory; `None` if all definitions together have reached the limit on
+    /// files.
     pub(super) fn survey(&self, directory: &Path, project: &Project) -> Option<Rc<Survey>> {
         if let Some(known) = self.surveys.borrow().get(directory) {
             return Some(Rc::clone(known));

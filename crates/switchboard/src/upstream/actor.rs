@@ -163,7 +163,7 @@ impl Actor {
                 self.work.spawn(async move {
                     tokio::select! {
                         () = open.door.emptied() => {}
-                        // The connection is closed for another reason.
+                        // The wait ends early if the connection is closed for another reason.
                         () = open.connection.stop.cancelled() => {}
                     }
                     Done::Drained

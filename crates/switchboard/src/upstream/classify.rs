@@ -244,7 +244,7 @@ pub(crate) enum LeaseError {
         #[source]
         cause: Option<Arc<DialError>>,
     },
-    /// The installation continues without a caller.
+    /// The caller stopped waiting for the installation, which continues.
     #[error("the server is being installed, for {} so far", seconds(*.since))]
     Installing { since: Duration },
     #[error("the server was disconnected while the request waited for it")]

@@ -58,7 +58,7 @@ pub(super) struct Connection {
     pub(super) opened_as: Option<Arc<str>>,
 }
 
-/// How a connection ended, once it has.
+/// How a connection ended; unknown while it is open.
 #[derive(Clone, Debug)]
 pub(super) struct End {
     exit: watch::Receiver<Option<ExitReason>>,
@@ -154,7 +154,7 @@ enum Half {
     Writing,
 }
 
-/// Everything that a dial uses.
+/// Everything that one dial of a server uses.
 pub(super) struct DialContext {
     pub(super) server: ServerName,
     pub(super) recipe: Arc<Recipe>,

@@ -206,7 +206,7 @@ impl Lease {
         &self.open.connection.hello
     }
 
-    /// Sends a request that needs no approval. The caller guarantees that for `method`.
+    /// Sends a request that needs no approval. The caller guarantees that `method` needs none.
     pub(crate) async fn look_up(
         &self,
         method: &str,
@@ -288,7 +288,7 @@ impl Lease {
         let timeout = Some(self.open.recipe.request_timeout);
         let patience = Patience { timeout, progress };
         let turn = match connection.audience.takes_turns(&caller.listener) {
-            // Boxed, to keep the futures of all other calls small.
+            // This future is boxed, to keep the futures of all other calls small.
             true => Box::pin(connection.audience.turn(&caller.listener)).await,
             false => None,
         };
@@ -299,7 +299,7 @@ impl Lease {
         let outcome = match resend {
             Resend::Never => asking.await,
             Resend::Allowed => {
-                // Boxed, to keep the futures of all other calls small.
+                // This future is boxed, to keep the futures of all other calls small.
                 let unless_parted = Box::pin(async {
                     tokio::select! {
                         // This branch is checked first: a result that follows from a declined
@@ -358,7 +358,7 @@ impl Lease {
 /// A request in flight.
 type Pending = Pin<Box<dyn Future<Output = Result<Raw, RequestError>> + Send>>;
 
-/// A subscription at a stateless server; dropping it ends it.
+/// A subscription at a stateless server, which ends when this value is dropped.
 pub(crate) struct Listening {
     ended: Pending,
 }

@@ -96,8 +96,8 @@ struct RawList {
     scope: Option<CacheScope>,
 }
 
-/// Whether all headers that the tool's schema requires can be sent. A tool with an invalid one is
-/// not listed.
+/// Whether all headers that the tool's schema requires can be sent. A tool with an invalid header
+/// is not listed.
 fn can_be_called(tool: &RawValue) -> bool {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]

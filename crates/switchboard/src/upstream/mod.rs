@@ -120,7 +120,7 @@ pub(crate) struct Surroundings {
     pub(crate) closing: CancellationToken,
     /// Cancelled when the upstream that this one replaces has ended; no dial begins earlier.
     pub(crate) after: Option<CancellationToken>,
-    /// The session that owns the connection.
+    /// The session that owns the connection; `None` if sessions share it.
     pub(crate) owner: Option<Listener>,
 }
 

@@ -247,7 +247,7 @@ struct SecretCommand {
     words: Vec<String>,
 }
 
-/// The command and its arguments.
+/// Splits the words into the command and its arguments.
 fn split(mut words: Vec<String>) -> (String, Vec<String>) {
     let args = words.split_off(words.len().min(1));
     (words.pop().unwrap_or_default(), args)

@@ -61,7 +61,7 @@ pub(crate) enum DialogueError {
 }
 
 impl Lease {
-    /// Makes an approved call.
+    /// Makes an approved call of a stateless server.
     pub(super) async fn call_stateless(
         &self,
         approved: &Approved,
@@ -295,7 +295,7 @@ pub(crate) struct Renewal {
 impl Renewal {
     const SHORTEST: Duration = Duration::from_secs(1);
     const LASTING: Duration = Duration::from_secs(30);
-    /// Gives up after this many short subscriptions in a row.
+    /// The number of short subscriptions in a row after which Switchboard gives up.
     const SHORT: u32 = 5;
 
     /// The pause before the next subscription; `None` to give up.

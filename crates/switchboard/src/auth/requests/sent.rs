@@ -53,7 +53,8 @@ impl Sent {
             let decoded = STANDARD.decode(credentials).ok();
             let decoded = decoded.and_then(|bytes| String::from_utf8(bytes).ok());
             if let Some((_, secret)) = decoded.as_deref().and_then(|pair| pair.split_once(':')) {
-                // The client id and the secret are form-encoded before they are joined.
+                // Basic authentication form-encodes the client id and the secret before they are
+                // joined.
                 let plain = secret.replace('+', " ");
                 let plain = percent_decode_str(&plain).decode_utf8_lossy();
                 spellings.push(secret.to_owned());

@@ -37,7 +37,8 @@ pub(crate) struct IndexEntry {
 /// How a token was obtained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum TokenKind {
-    /// A sign-in: the authorization server issued it. It is stored with the client registration.
+    /// The authorization server issued the token in a sign-in. The token is stored with the client
+    /// registration.
     #[serde(rename = "grant")]
     SignIn,
     /// The user stored the token.
@@ -133,7 +134,7 @@ impl IndexEntry {
 pub(super) fn put(entries: &mut Vec<IndexEntry>, mut new: IndexEntry) -> Vec<Orphan> {
     let mut orphans = Vec::new();
     let holder = new.holder();
-    // All entries of one account share its secret.
+    // All index entries with the same vault account share one secret.
     for entry in entries.iter_mut().filter(|entry| entry.account == new.account) {
         if entry.is_of(&holder, new.kind) {
             new.wanted = std::mem::take(&mut entry.wanted);
@@ -167,7 +168,7 @@ pub(super) fn take(
     orphan.map(|taken| Orphan { account: taken.account, place: taken.place }).into_iter()
 }
 
-/// The entry of a holder and type, if there is one.
+/// The index entry for a holder and a type of token; `None` if there is none.
 pub(super) fn find<'a>(
     entries: &'a mut [IndexEntry],
     holder: &Holder,

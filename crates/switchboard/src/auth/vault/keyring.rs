@@ -29,9 +29,9 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The keyring of the system. Nothing is connected or started before its first use.
 pub(super) struct Keyring {
-    /// `None` if this machine has no keyring.
+    /// The connection to the keyring service; `None` if this machine has no keyring.
     backend: Option<Arc<Backend>>,
-    /// Whether an earlier operation timed out; later ones then fail at once.
+    /// Whether an earlier keyring operation timed out; later operations then fail at once.
     silent: AtomicBool,
 }
 
@@ -66,7 +66,7 @@ impl Keyring {
         self.ask(move |backend| backend.write(&account, &secret)).await
     }
 
-    /// Removes a secret; a missing one is not an error.
+    /// Removes a secret from the keyring. A missing secret is not an error.
     pub(super) async fn remove(&self, account: &str) -> Result<(), KeyringError> {
         let account = account.to_owned();
         self.ask(move |backend| backend.remove(&account)).await

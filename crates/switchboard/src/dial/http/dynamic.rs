@@ -74,11 +74,11 @@ struct Remembered {
 }
 
 struct Memory {
-    /// The current value; `None` after the user removed the token.
+    /// The current value of the header; `None` after the user removed the token.
     value: Option<HeaderValue>,
     /// The identity of the token, if it comes from the vault.
     identity: Option<String>,
-    /// The time of the last request; `None` after the server refused the value.
+    /// When the value was last requested; `None` after the server refused the value.
     since: Option<Instant>,
     /// Whether a task is requesting a new value.
     renewing: bool,

@@ -44,7 +44,7 @@ pub(crate) struct RemoteRecipe {
     pub(crate) account: Option<String>,
     /// The options for a sign-in; `None` if the entry excludes it.
     pub(crate) oauth: Option<OAuthOptions>,
-    /// The vault with the tokens.
+    /// The vault that holds the tokens of the server.
     pub(crate) vault: Vault,
     pub(crate) headers_command: Option<RequestHeadersCommand>,
     pub(crate) ca_file: Option<Template>,
@@ -53,7 +53,7 @@ pub(crate) struct RemoteRecipe {
     pub(crate) seal: Option<Seal>,
 }
 
-/// The protocol at a URL.
+/// The protocol that the server at a URL speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Speaks {
     Http(HttpMode),

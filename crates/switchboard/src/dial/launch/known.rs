@@ -73,7 +73,7 @@ impl Known {
         // The file decides what runs, so other users must not be able to write it.
         let bytes = paths::read_private(&self.file).ok()??;
         let place = read(&bytes).packages.remove(&self.key)?;
-        // If the stored time is in the future, the clock was changed.
+        // A stored time in the future means that the clock was changed: the location is stale.
         let age = match now().checked_sub(place.at) {
             Some(0..DAY) => Age::Fresh,
             Some(_) | None => Age::Stale,

@@ -145,7 +145,8 @@ impl Bus {
         Ok(session)
     }
 
-    /// The items of an account. Unlocking one would prompt the user, who did not request it.
+    /// The unlocked items of an account. Locked items stay locked: to unlock them would prompt the
+    /// user, who did not request it.
     async fn items(&self, account: &str) -> Result<Vec<OwnedObjectPath>, KeyringError> {
         let found = self.service("SearchItems", &attributes(account)).await?;
         let (open, locked): (Vec<OwnedObjectPath>, Vec<OwnedObjectPath>) =
