@@ -52,7 +52,7 @@ impl CapabilitySet {
         CapabilitySet(set)
     }
 
-    /// The capabilities in the form of `initialize`.
+    /// The capabilities in the form in which `initialize` declares them.
     pub fn abilities(self) -> Abilities {
         let object = |members: &[(u8, &str)]| {
             let members = members.iter().filter(|(bit, _)| self.0 & bit != 0);

@@ -193,7 +193,7 @@ impl Directory {
         }
     }
 
-    /// Stores why a server could not be listed.
+    /// Stores the reason why a server could not be listed.
     pub(crate) fn remember(
         &self,
         server: &ServerName,

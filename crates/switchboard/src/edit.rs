@@ -183,8 +183,8 @@ impl<'a> Editor<'a> {
         Ok(edited)
     }
 
-    /// Enables or disables a server. The flag goes into the user's file, or for a project's server
-    /// into the overrides of the project.
+    /// Enables or disables a server. The flag is written to the user's file; for a project's
+    /// server, to the user's overrides of the project.
     pub fn switch(&self, server: &ServerName, switch: Switch) -> Result<Edited, EditError> {
         let loaded = self.load()?;
         let user = self.file(Scope::User);

@@ -51,7 +51,7 @@ const CONCURRENT_DIALS: usize = 16;
 /// The timeout for writing the cache before servers are stopped.
 const FLUSH: Duration = Duration::from_secs(2);
 
-/// The timeout of a shutdown.
+/// How long a shutdown waits for the servers to stop.
 const SHUTDOWN: Duration = Duration::from_secs(6);
 
 /// All servers of this process; cheap to clone.

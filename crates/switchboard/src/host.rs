@@ -26,7 +26,7 @@ pub enum CannotAsk {
     Unanswered,
 }
 
-/// The user's decision about a connection.
+/// The user's decision about the connection to an ad hoc server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Consent {
     /// The server may be connected.
@@ -222,7 +222,7 @@ pub struct Abilities {
 }
 
 impl Abilities {
-    /// All capabilities that the gateway can forward.
+    /// All client capabilities whose server-to-client requests the gateway can forward.
     pub fn all() -> Abilities {
         let given = |json: &str| Some(Raw::from_json(json.to_owned()));
         Abilities {

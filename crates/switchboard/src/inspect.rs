@@ -38,7 +38,7 @@ enum InspectError {
     Unsupported { method: &'static str, key: String },
 }
 
-/// A method that needs approval.
+/// A method whose requests need approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Gated {
     Tool,
@@ -52,7 +52,7 @@ enum InspectRoute {
     /// The stored handshake answers the request, and nothing is sent.
     Handshake,
     Gated(Gated),
-    /// The request is sent without approval.
+    /// The request runs nothing, so it is sent without approval.
     Open,
 }
 

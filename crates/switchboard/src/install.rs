@@ -293,7 +293,7 @@ impl<'a> Installer<'a> {
         };
         done.map_err(|error| error.or_io(|cause| failed(cause).into()))?;
         if let (Owner::Package, None, Some(folder)) = (file.owner, after, path.parent()) {
-            // The directory is removed with its last file.
+            // The directory is removed if this was its last file.
             let _still_used = fs::remove_dir(folder);
         }
         Ok(())
@@ -311,7 +311,7 @@ struct UserFile {
     file: FileChange,
     moved: Vec<String>,
     stay: Vec<Staying>,
-    /// All copies of hosts' servers in the file.
+    /// All copies of hosts' servers that the user's file contains.
     copies: Vec<Copy>,
     ledger: Option<Ledger>,
 }

@@ -66,7 +66,7 @@ pub(crate) struct CacheIndex {
     names: HashSet<OsString>,
 }
 
-/// The cached data of a server.
+/// The content of a server's cache file.
 pub(crate) struct Cached {
     pub(crate) path: PathBuf,
     pub(crate) listing: Result<(RawListing, Refresh), Miss>,
@@ -119,7 +119,7 @@ impl ListingFile {
         self.stored.as_ref().map(|_| vault::index_version(&self.tokens))
     }
 
-    /// The identity of the stored sign-in.
+    /// The identity of the stored sign-in; `None` without one.
     pub(crate) fn stored_identity(&self) -> Option<String> {
         let (holder, kind) = self.stored.as_ref()?;
         vault::identity(&self.tokens, holder, *kind)
@@ -198,7 +198,7 @@ impl ListingFile {
         Some(Cached { path, listing, era })
     }
 
-    /// Stores the failure of the server.
+    /// Stores why the server failed, for later commands.
     pub(crate) fn remember(&self, failure: &KnownFailure) -> io::Result<()> {
         let key = established_key(&self.key)?;
         let identity = self.stored_identity();
@@ -208,7 +208,7 @@ impl ListingFile {
         kept.map_err(|error| error.or_io(|io| io))
     }
 
-    /// Removes the stored failure.
+    /// Removes the stored failure of the server.
     pub(crate) fn forget_failure(&self) {
         let Some(key) = read_key(&self.key) else { return };
         let identity = self.stored_identity();

@@ -173,7 +173,8 @@ pub fn load_again(
         },
     );
     let Gathered { files, layers, stale } = all;
-    // A valid file lists all its names; for a damaged one, its earlier names stay reserved.
+    // A damaged file may not show all its servers, so the names of its last valid version stay
+    // reserved.
     let damaged = |layer: &&Layer| layer.source.tier == Tier::User && !is_sound(layer);
     for layer in layers.iter().filter(damaged) {
         config.reserve(known.servers(&layer.source.path), Tier::User);
@@ -231,7 +232,7 @@ pub(crate) fn own_layers(
     }
 }
 
-/// The recorded state of files from earlier loads.
+/// The state of configuration files that earlier loads recorded.
 #[derive(Clone, Copy)]
 pub(crate) struct Earlier<'a> {
     pub(crate) last_good: &'a LastGood,

@@ -152,7 +152,8 @@ async fn first_listings(session: &Session) {
     }
 }
 
-/// The tool that a search with arguments means.
+/// The tool that a search with arguments calls; an error if no match is clearly the best or
+/// `searchCalls` is off.
 fn meant(
     session: &Session,
     catalog: &Catalog,

@@ -139,7 +139,7 @@ impl Session {
         Ok(answer)
     }
 
-    /// Ends a subscription. Succeeds if there is none.
+    /// Ends the subscription to a resource. Succeeds also if there is none.
     pub async fn unsubscribe(&self, uri: &str, caller: &Caller) -> Result<(), Failure> {
         let Some(subscription) = self.take_subscription(uri) else { return Ok(()) };
         let Subscription { server, uri, .. } = subscription;

@@ -78,7 +78,7 @@ pub(crate) struct Unselected {
     /// The output beside the error: the parts that no filter applies to, or the whole result if it
     /// is not stored.
     pub(crate) shown: CallOutput<'static>,
-    /// The id of the stored result.
+    /// The id of the stored result; `None` if it is not stored.
     pub(crate) id: Option<String>,
 }
 

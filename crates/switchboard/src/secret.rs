@@ -106,7 +106,7 @@ impl Token {
         token.ok_or(TokenError::Damaged { path })
     }
 
-    /// The user's token, if it exists.
+    /// The user's token; `None` if none has been created.
     pub fn existing(paths: &Paths) -> Result<Option<Token>, TokenError> {
         let path = paths.http_token();
         let bytes = match paths::read_secret(&path) {

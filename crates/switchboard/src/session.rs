@@ -243,7 +243,7 @@ impl Session {
         }
     }
 
-    /// The servers that are connecting.
+    /// The servers that are connecting now, with their progress.
     pub fn connecting(&self) -> Vec<(ServerName, Underway)> {
         let catalog = self.catalog();
         let underway =
@@ -277,7 +277,7 @@ impl Session {
         lock(&self.subscriptions).remove(uri)
     }
 
-    /// Leases a connection that this session owns.
+    /// Leases a connection that only this session uses.
     pub(crate) async fn own_lease(&self, server: &ServerName) -> Result<Lease, Failure> {
         let upstream = self.gateway.open_own_upstream(server, &self.listener)?;
         upstream.lease().await.map_err(|error| explain::lease(error, server))

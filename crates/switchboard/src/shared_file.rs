@@ -18,7 +18,7 @@ const TRIES: usize = 5;
 /// The maximum number of symbolic links that are followed in a row.
 const MAX_LINKS: usize = 16;
 
-/// A file, its lock, and its permissions.
+/// A file that several processes use, its lock file, and its permissions.
 #[derive(Clone, Debug)]
 pub(crate) struct SharedFile {
     path: PathBuf,
@@ -37,7 +37,7 @@ pub(crate) enum Privacy {
     Usual,
 }
 
-/// Why a file was not changed.
+/// Why a shared file was not changed.
 #[derive(Debug)]
 pub(crate) enum UpdateError<E> {
     Io(io::Error),

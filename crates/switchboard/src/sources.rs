@@ -10,7 +10,7 @@ use switchboard_core::config::pi_servers;
 
 use crate::paths::{self, Paths};
 
-/// A possible configuration file.
+/// A place where a configuration file may exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Candidate {
     pub(crate) path: PathBuf,

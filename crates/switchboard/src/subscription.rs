@@ -22,7 +22,7 @@ const SHOWN_URI: usize = 200;
 /// A subscription to a resource, which ends when it is dropped.
 pub(crate) struct Subscription {
     pub(crate) server: ServerName,
-    /// The server's URI of the resource.
+    /// The URI of the resource at its server.
     pub(crate) uri: String,
     _keeping: AbortOnDropHandle<()>,
 }
@@ -33,7 +33,7 @@ pub(crate) struct Wish {
     pub(crate) caller: Caller,
     pub(crate) server: ServerName,
     pub(crate) uri: String,
-    /// The client's parameters, unchanged.
+    /// The parameters of the client's request, unchanged.
     pub(crate) params: Args,
 }
 

@@ -24,7 +24,7 @@ pub(crate) use self::seal::{BrokenSeal, Seal};
 use crate::paths::{self, Unread};
 use crate::shared_file::SharedFile;
 
-/// The approvals of this user.
+/// The file with the approvals of this user.
 #[derive(Clone, Debug)]
 pub struct TrustStore {
     path: PathBuf,
@@ -90,7 +90,7 @@ impl TrustStore {
         TrustStore { path }
     }
 
-    /// Stores the approval of this definition.
+    /// Stores the user's approval of this definition.
     pub fn approve(
         &self,
         hash: &TrustHash,

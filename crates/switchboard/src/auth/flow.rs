@@ -279,7 +279,7 @@ impl Flow {
         answer::of_pasted(text, &expected(&self.request.state, &self.found))
     }
 
-    /// Exchanges the code for tokens, and stores them.
+    /// Exchanges the authorization code for tokens, and stores the tokens.
     pub(super) async fn redeem(self, code: Code) -> Result<(Grant, IndexEntry), AuthError> {
         let (net, token) = (self.account.net().await?, &self.found.authority.token);
         let tokens = self.request.exchange(net, &self.client, token, code.reveal()).await;

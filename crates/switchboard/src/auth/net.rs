@@ -54,7 +54,7 @@ pub(crate) struct NetResponse {
     pub(crate) json: bool,
     pub(crate) body: Vec<u8>,
     pub(crate) retry_after: Option<Duration>,
-    /// The challenges of the server (`WWW-Authenticate`).
+    /// The `WWW-Authenticate` challenges of the server.
     pub(crate) challenges: Vec<String>,
 }
 

@@ -17,7 +17,7 @@ use super::requests::clause;
 use super::terms::Options;
 use crate::secret::Secret;
 
-/// The client name on consent pages.
+/// The name of the client that users see on consent pages.
 const NAME: &str = "Switchboard";
 
 /// The redirect URI without a port, which authorization servers match with every port (RFC 8252,
@@ -54,7 +54,7 @@ pub(crate) enum RegisterError {
 /// What a sign-in requires of its OAuth client.
 pub(super) struct Wanted<'a> {
     pub(super) authority: &'a Authority,
-    /// The redirect URI, if a browser is used.
+    /// The redirect URI; `None` for a sign-in without a browser.
     pub(super) redirect: Option<&'a str>,
     pub(super) scopes: &'a [String],
     /// The grant of an earlier sign-in, whose client may be used again.
@@ -187,7 +187,7 @@ async fn register(
         },
         id: registered.client_id,
         secret: secret.map(Secret::new),
-        // Zero means that the secret never expires.
+        // An expiry time of zero means that the client secret never expires.
         secret_expires: registered
             .client_secret_expires_at
             .filter(|seconds| *seconds > 0)

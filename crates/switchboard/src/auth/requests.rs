@@ -73,7 +73,7 @@ pub(super) fn clause(description: &str) -> String {
 }
 
 impl TokenError {
-    /// Whether the same request may succeed later.
+    /// Whether the error is temporary, so that the same request may succeed later.
     pub(crate) fn is_passing(&self) -> bool {
         match self {
             TokenError::Trouble { .. }

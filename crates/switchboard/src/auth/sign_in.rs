@@ -30,7 +30,7 @@ pub struct SignIn {
     queued: watch::Sender<bool>,
 }
 
-/// A sign-in that succeeded.
+/// The result of a sign-in that succeeded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignedIn {
     /// The server that the user signed in to.
@@ -67,7 +67,7 @@ pub struct Pending {
     account: Arc<Account>,
     stage: PendingStage,
     link: Link,
-    /// When the sign-in times out.
+    /// The time at which the sign-in fails if the user has not completed it.
     until: Instant,
 }
 
@@ -192,7 +192,7 @@ pub(crate) enum Started {
 #[derive(Clone)]
 pub(super) struct Beside {
     link: Link,
-    /// The channel for a pasted response.
+    /// The channel for an authorization response that the user pastes.
     pub(super) paste: mpsc::Sender<Pasted>,
 }
 
@@ -291,12 +291,12 @@ impl DevicePending {
         &self.flow.link
     }
 
-    /// The code that the user types.
+    /// The code that the user types on the other device.
     pub fn user_code(&self) -> &str {
         &self.flow.code
     }
 
-    /// Waits until the user has signed in.
+    /// Waits until the user has signed in on the other device.
     pub async fn finished(self) -> Result<SignedIn, Failure> {
         let DevicePending { account, flow } = self;
         let finished = flow.finished().await;

@@ -75,7 +75,7 @@ pub(crate) struct Ready {
 
 /// What a command would run, as far as the files on disk show.
 pub(crate) enum Outlook {
-    /// The command runs unchanged.
+    /// The configured command runs unchanged.
     Plain,
     /// This program runs in place of the launcher.
     Direct(InstalledProgram),
@@ -317,7 +317,7 @@ fn make_neutral(place: &Path) -> bool {
     let manifest = place.join("package.json");
     if !manifest.is_file() && paths::private_dir(place).is_ok() {
         let made = paths::create_private(&manifest).and_then(|mut new| new.write_all(b"{}\n"));
-        // Another process may have created the manifest first.
+        // An error does not matter if another process created the manifest first.
         return made.is_ok() || manifest.is_file();
     }
     manifest.is_file()

@@ -26,7 +26,7 @@ const COMMAND_WAIT: Duration = Duration::from_secs(3);
 pub struct CheckedServer {
     /// The server that was connected.
     pub server: ServerName,
-    /// How long connecting took.
+    /// How long it took to connect the server.
     pub took: Duration,
     /// The number of the server's tools, or why connecting failed.
     pub outcome: Result<usize, Failure>,

@@ -115,7 +115,7 @@ impl Gateway {
         Ok(upstream)
     }
 
-    /// The guest of a session with this name.
+    /// The session's guest with this name; `None` if there is none.
     pub(crate) fn guest(&self, id: &ServerName, session: SessionId) -> Option<Guest> {
         self.shared.roster.borrow().guests.get(&session)?.by_name.get(id).cloned()
     }

@@ -39,7 +39,7 @@ pub(super) type Members = HashMap<UpstreamKey, Member>;
 pub(crate) struct FileNotices {
     /// Files that cannot be parsed; their last good version stays in effect.
     pub(crate) stale: Vec<String>,
-    /// Places of entries that have no effect.
+    /// The places of entries that have no effect because of a mistake.
     pub(crate) mistakes: Vec<String>,
 }
 

@@ -130,7 +130,7 @@ impl Archive {
 
 const LEDGER: &str = "copies-";
 
-/// A record of an earlier version.
+/// An installation record that an earlier version of Switchboard wrote.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct OlderRecord {

@@ -38,7 +38,7 @@ pub(super) struct Copy {
     pub(super) entry: Map<String, Value>,
 }
 
-/// How the copies are arranged in the file.
+/// How the copies are arranged in the user's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Layout {

@@ -82,13 +82,13 @@ pub struct FileChange {
 /// The owner of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// The host, whose servers the file holds.
+    /// The host: the file holds its servers.
     Host(Target),
-    /// The host, whose settings the file holds.
+    /// The host: the file holds its other settings.
     Settings(Target),
     /// The user: the file is Switchboard's configuration.
     User,
-    /// The package that Pi loads.
+    /// Switchboard's package, which Pi loads.
     Package,
 }
 

@@ -47,7 +47,7 @@ fn float(value: &Val) -> Result<f64, Error> {
     value.as_f64().ok_or_else(|| Error::typ(value.clone(), "number"))
 }
 
-/// Which parts of a text a search returns.
+/// Which parts of a text a search with a regular expression returns.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Show {
     Matches,

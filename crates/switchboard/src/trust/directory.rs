@@ -26,7 +26,7 @@ const LONGEST_LISTING: usize = 20_000;
 /// are hashed.
 const INSTALLED: [&str; 3] = ["node_modules", ".venv", "venv"];
 
-/// The files and directories below a directory.
+/// A list of all files and directories below one directory.
 #[derive(Debug)]
 pub(super) struct Survey {
     /// The entries by path, in a stable order; links within the project are resolved.
@@ -44,9 +44,9 @@ enum Size {
 enum SurveyEntry {
     File(Metadata),
     Directory,
-    /// A link whose target is not read.
+    /// A symbolic link whose target is not read.
     Link(PathBuf),
-    /// A link to a file: its text, its target and the target's metadata.
+    /// A symbolic link to a file: the text of the link, its target and the target's metadata.
     FileLink(PathBuf, PathBuf, Metadata),
     /// A socket, which cannot be executed.
     Socket,
@@ -193,8 +193,8 @@ impl Walk<'_> {
 }
 
 impl Scripts {
-    /// Adds the line and hash of a directory. The hash is of all content, or above the limits of
-    /// names, sizes and times.
+    /// Adds a directory to the coverage, with a hash of all its content. Above the limits, the hash
+    /// is of names, sizes and times instead.
     pub(super) fn cover_directory(
         &self,
         directory: &Path,

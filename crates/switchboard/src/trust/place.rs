@@ -99,7 +99,7 @@ pub(super) fn resolved_as_text(path: &Path) -> PathBuf {
 pub(super) struct Project {
     /// The directory of the definition, with links resolved.
     pub(super) place: PathBuf,
-    /// The repository around that directory.
+    /// The repository around the directory of the definition.
     pub(super) root: PathBuf,
 }
 

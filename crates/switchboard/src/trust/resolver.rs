@@ -73,7 +73,7 @@ pub(super) enum FoundBy {
     /// An interpreter may load the file for a word: a module, a manifest, the entry file of a
     /// directory.
     Guess,
-    /// The file was found on `PATH`.
+    /// The file was found in a directory of `PATH`.
     Search,
     /// A runner reads commands from the file.
     Runner,
@@ -145,9 +145,9 @@ fn argument_words(words: &[String]) -> Vec<String> {
 struct Search<'l> {
     /// The paths that were added, as texts, because `x.js` and `x.js/` are equal as paths.
     seen: HashSet<OsString>,
-    /// The names in each listed directory.
+    /// The names of the files in each directory that was listed.
     listings: HashMap<PathBuf, Vec<String>>,
-    /// The names that each manifest defines.
+    /// The names that each package manifest defines for files of the package.
     own_names: HashMap<PathBuf, OwnNames>,
     found: ReachedPaths,
     looks: usize,
@@ -302,7 +302,7 @@ impl Search<'_> {
         self.listings.entry(directory.to_owned()).or_insert_with(|| names_in(directory))
     }
 
-    /// A directory and its parents within the project.
+    /// The directory `base`, and its parents up to the root of the project.
     fn upwards(&self, base: &Path) -> Vec<PathBuf> {
         let Ok(base) = base.canonicalize() else { return vec![base.to_owned()] };
         let above = base.ancestors().skip(1).take_while(|place| place.starts_with(self.line.root));
@@ -426,7 +426,7 @@ fn further_text(file: &Path, is_arguments: bool) -> Option<FurtherText> {
 /// The words that the kernel runs for a shebang line, without `#!`.
 fn words_of_kernel(line: &[u8]) -> Vec<String> {
     let blank = |byte: &u8| matches!(byte, b' ' | b'\t');
-    // The kernel stops at the first NUL byte.
+    // The kernel ignores the rest of a shebang line after a NUL byte.
     let line = line.split(|byte| *byte == 0).next().unwrap_or_default();
     let start = line.iter().position(|byte| !blank(byte)).unwrap_or(line.len());
     let line = line.get(start..).unwrap_or_default();

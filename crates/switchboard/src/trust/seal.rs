@@ -130,7 +130,7 @@ impl Seal {
 }
 
 impl PartialEq for Seal {
-    /// Compares the hashes, which cover all other fields.
+    /// Compares only the approved hashes, which cover all other fields.
     fn eq(&self, other: &Seal) -> bool {
         self.hash == other.hash
     }

@@ -34,7 +34,7 @@ use super::{Command, DialError, DialStage, ExitReason, LeaseError, Surroundings}
 /// already queued.
 const WAITING_NEWS: usize = 8;
 
-/// The outcome of a task of the actor.
+/// The outcome of a task that the actor started.
 enum Done {
     Dialled {
         generation: Generation,

@@ -103,7 +103,7 @@ struct AbandonedCall {
     since: Instant,
 }
 
-/// Counts the server-to-client requests of a connection.
+/// The numbers of server-to-client requests on a connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Questions {
     pub(super) ever: usize,

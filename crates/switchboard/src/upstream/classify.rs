@@ -264,7 +264,7 @@ fn seconds(duration: Duration) -> String {
 }
 
 impl LeaseError {
-    /// Whether the server's address refused the connection.
+    /// Whether the attempt failed because the server's address refused the connection.
     pub(crate) fn is_refused_connection(&self) -> bool {
         let (LeaseError::Dial(cause)
         | LeaseError::Backoff { cause: Some(cause), .. }

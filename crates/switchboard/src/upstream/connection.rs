@@ -130,7 +130,7 @@ enum LiveTransport {
 struct Program {
     process: Box<dyn Process>,
     stderr: tokio::task::JoinHandle<()>,
-    /// Cancelled when the gateway closes.
+    /// Cancelled when the gateway shuts down.
     closing: CancellationToken,
     /// The exit status of the program, if it has exited by itself.
     exited: Option<ExitStatus>,

@@ -19,7 +19,7 @@ pub(super) struct Dialler {
     stage: watch::Sender<DialStage>,
     /// Sends the actor news about the server's requests and notifications.
     news: mpsc::Sender<News>,
-    /// Cancels the last dial.
+    /// Cancels the dial that was started last; `None` if none was started.
     current: Option<CancellationToken>,
     /// The handshake that succeeded after the server had refused another; the next dial tries it
     /// first.

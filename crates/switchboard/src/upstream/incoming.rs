@@ -26,7 +26,7 @@ pub(super) const LARGEST_QUESTION: usize = 1024 * 1024;
 /// How long the user may take to answer; the timeouts of the waiting calls are extended by as much.
 pub(super) const USER_ANSWER_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
-/// Messages of the server that concern the actor.
+/// Events in the server's messages that the actor has to handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum News {
     /// A list of the server changed.
@@ -35,7 +35,7 @@ pub(super) enum News {
     AsksClient,
 }
 
-/// Handles the messages of one connection.
+/// Handles the messages that the server sends on one connection.
 pub(super) struct Incoming {
     pub(super) server: ServerName,
     /// The era of the server, set by the handshake.

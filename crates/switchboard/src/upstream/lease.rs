@@ -201,7 +201,7 @@ impl Lease {
         self.hello().is_modern()
     }
 
-    /// The result of the handshake.
+    /// The result of the handshake of this connection.
     pub(crate) fn hello(&self) -> &ServerHello {
         &self.open.connection.hello
     }
@@ -355,7 +355,7 @@ impl Lease {
     }
 }
 
-/// A request in flight.
+/// The future of a request in flight.
 type Pending = Pin<Box<dyn Future<Output = Result<Raw, RequestError>> + Send>>;
 
 /// A subscription at a stateless server, which ends when this value is dropped.

@@ -142,7 +142,7 @@ async fn walk(
         match next {
             None => return Ok(list),
             Some(_) if list.items.len() > query.max_items => return Ok(list),
-            // A repeated cursor would loop forever.
+            // A server that repeats a cursor would be queried forever.
             Some(next) if !cursors.insert(next.clone()) => {
                 return Err(DialError::EndlessList { what });
             }

@@ -109,11 +109,11 @@ pub(crate) struct Surroundings {
     pub(crate) offered: OfferedCapabilities,
     pub(crate) log_levels: LogLevels,
     pub(crate) notices: Notices,
-    /// Notifies watchers when the state changes.
+    /// Notifies watchers when the state of an upstream changes.
     pub(crate) pulse: watch::Sender<()>,
     pub(crate) spawner: Arc<dyn Spawner>,
     pub(crate) accounts: Arc<Accounts>,
-    /// Limits concurrent dials over all servers.
+    /// The permits for dials, which limit the concurrent dials of all servers.
     pub(crate) dials: Arc<tokio::sync::Semaphore>,
     pub(crate) tasks: TaskTracker,
     /// Cancelled when the gateway shuts down, which also closes retired servers.
@@ -139,7 +139,7 @@ impl Surroundings {
 }
 
 impl Upstream {
-    /// Starts the actor.
+    /// Starts the actor of a server, and returns the handle to it.
     pub(crate) fn start(
         server: ServerName,
         recipe: Arc<Recipe>,

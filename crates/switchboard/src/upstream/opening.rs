@@ -35,7 +35,7 @@ const SETTLING: Duration = Duration::from_millis(50);
 /// How long to wait for the response to `logging/setLevel` before the server is used anyway.
 const LOG_LEVEL_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The outcome of a dial.
+/// The outcome of a dial, with the greeting to remember for the next dial.
 pub(super) struct Dialled {
     pub(super) outcome: Result<(Connection, RawListing), DialError>,
     /// The greeting of the last attempt, if the server exited at an earlier greeting.
@@ -252,7 +252,7 @@ impl Opening {
     }
 }
 
-/// The query for the lists of a connection.
+/// The query for all lists of the server on this connection.
 pub(super) fn list_query<'a>(connection: &'a Connection, recipe: &Recipe) -> ListQuery<'a> {
     let Connection { peer, hello, meta, signed_in, .. } = connection;
     ListQuery {

@@ -73,7 +73,7 @@ pub(crate) struct ProgramRecipe {
     pub(crate) launching: Launching,
 }
 
-/// A command and its arguments.
+/// The command of a server and its arguments.
 #[derive(PartialEq, Eq)]
 pub(crate) enum CommandWords {
     Templates {
@@ -171,7 +171,7 @@ impl ProgramRecipe {
         Ok((program, secret_commands))
     }
 
-    /// The program without its secrets.
+    /// The program to start, without its secrets; `None` if a value cannot be expanded.
     pub(crate) fn draft(&self) -> Option<Program> {
         Some(self.environment.expanding(|with| self.fill(with)).ok()?.0)
     }
@@ -187,7 +187,7 @@ impl ProgramRecipe {
         Ok(checking.await.map_err(|_| DialError::Unchecked)??)
     }
 
-    /// The program, and the commands that return its secrets.
+    /// The program to start, and the commands that return its secrets.
     fn fill(&self, with: &Surroundings<'_>) -> Result<(Program, Vec<SecretCommand>), DialError> {
         let mut env: BTreeMap<String, String> = if self.inherit_env {
             owned(self.environment.all())

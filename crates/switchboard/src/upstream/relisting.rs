@@ -13,7 +13,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// walk at once.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// The walks over the lists of one connection.
+/// When the lists of one connection were requested, and when they are requested next.
 #[derive(Debug, Default)]
 pub(super) struct Relisting {
     state: WalkState,
@@ -29,7 +29,7 @@ enum WalkState {
     Running,
     /// The lists have changed again since the walk began.
     Outdated,
-    /// The next walk begins at this time.
+    /// No walk runs; the next one begins at this time.
     Waiting(Instant),
 }
 

@@ -227,7 +227,7 @@ fn own_info() -> Exact {
 #[derive(Debug)]
 struct InputRequired {
     questions: BTreeMap<String, InputRequest>,
-    /// The state to return to the server unchanged.
+    /// The server's `requestState`, which is returned to the server unchanged.
     state: Option<Exact>,
 }
 

@@ -48,7 +48,7 @@ impl Tail {
 /// Inserts the time before each line of a log.
 #[derive(Default)]
 struct Times {
-    /// Whether the last chunk ended within a line.
+    /// Whether the last chunk of text ended within a line.
     within_line: bool,
 }
 

@@ -131,7 +131,7 @@ impl Account {
         self.state().pending.clone().filter(|beside| !beside.paste.is_closed())
     }
 
-    /// Replaces the grant in use.
+    /// Replaces the grant that the account uses for its requests.
     pub(super) fn hold(&self, grant: Grant, source: TokenSource, identity: Option<String>) {
         let mut state = self.state();
         state.held = Some(Arc::new(HeldGrant::of(grant, source, identity)));

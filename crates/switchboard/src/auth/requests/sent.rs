@@ -68,7 +68,7 @@ impl Sent {
         Sent(spellings.into_iter().map(Secret::new).collect())
     }
 
-    /// The text without these secrets.
+    /// The text with all secrets of the request removed.
     pub(super) fn removed_from<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut text = Cow::Borrowed(text);
         for secret in self.0.iter().map(Secret::expose) {

@@ -93,7 +93,7 @@ pub(super) fn is_account(text: &str) -> bool {
 }
 
 impl IndexEntry {
-    /// Creates an entry with this identity.
+    /// Creates an index entry with this identity.
     pub(super) fn new(
         holder: &Holder,
         kind: TokenKind,

@@ -223,7 +223,7 @@ fn tls() -> Result<rustls::ConfigBuilder<ClientConfig, rustls::WantsVerifier>, D
     builder.with_safe_default_protocol_versions().map_err(DialError::Tls)
 }
 
-/// The DNS resolver of an HTTP client.
+/// Lets an HTTP client resolve hostnames with [`Names`].
 struct Lookup(Arc<dyn Names>);
 
 impl Resolve for Lookup {

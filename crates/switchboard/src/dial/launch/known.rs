@@ -22,7 +22,7 @@ const REMOVED_AFTER: u64 = 30 * DAY;
 /// Prefixes of variables that affect what a launcher installs, and where.
 const LAUNCHER_VARIABLES: [&str; 6] = ["npm_config_", "uv_", "bun_", "pnpm_", "xdg_", "home"];
 
-/// The stored location of one package.
+/// The stored location of one installed package.
 pub(super) struct Known {
     file: PathBuf,
     key: String,
