@@ -229,8 +229,8 @@ async fn call_with_progress(
     Box::pin(notices.with_steps(server, caller.clone(), call)).await
 }
 
-/// Whether a failed call can be retried without a repeated effect: it did not reach the server, or
-/// the tool is read-only.
+/// Whether a failed call can be retried without a repeated effect, because the call did not reach
+/// the server or the tool is read-only.
 fn may_be_repeated(error: &CallError, entry: &Entry) -> bool {
     match error {
         CallError::NotSent | CallError::Parted | CallError::Outdated(_) => true,

@@ -12,7 +12,8 @@ const PASSED_ON: &[&str] =
     &["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LANGUAGE", "TMPDIR", "TZ"];
 
 /// Variables with network settings. A proxy URL can hold a password, so a server gets them only if
-/// its entry names them. They are listed here so that a message can name the missing ones.
+/// its entry names them. The list lets a message name the network variables that a server did not
+/// get.
 const NETWORK: &[&str] = &[
     "HTTP_PROXY",
     "HTTPS_PROXY",

@@ -184,7 +184,8 @@ impl ListingFile {
             Err(_) => return Some(Cached { path, listing: Err(Miss::Damaged), era: None }),
         };
         let listing = disk::decode(&bytes, &digest, now).and_then(|found| {
-            // If the credential is not known here, private lists may belong to another one.
+            // While the credential of the entry is unknown, private lists may belong to another
+            // credential.
             let private = found.0.scope == Some(CacheScope::Private);
             match self.identity.certainty {
                 Certainty::Unknown if private => Err(Miss::OtherCredential),

@@ -37,8 +37,8 @@ pub enum LogLimit {
 }
 
 /// The most detailed messages that are logged. If each layer has a filter, `tracing` reports an
-/// event as enabled even if every layer drops it; this limit saves each call the cost of preparing
-/// such events.
+/// event as enabled even if every layer drops it; with the limit, calls do not prepare events that
+/// would be dropped.
 static LIMIT: AtomicU8 = AtomicU8::new(LogLimit::Messages as u8);
 
 /// Limits which messages are logged. Without a limit, the `tracing` subscriber alone decides.
@@ -69,8 +69,8 @@ pub(crate) struct Watcher {
     secrets: Secrets,
 }
 
-/// The secrets to mask. They are shared, because tokens are refreshed while messages are logged.
-/// The mutex is locked only briefly, never across an `await`.
+/// The secrets to mask in logged messages. The list is shared, because tokens are refreshed while
+/// messages are logged. The mutex is locked only briefly, never across an `await`.
 type Secrets = Arc<Mutex<KnownSecrets>>;
 
 fn add_headers(secrets: &Secrets, headers: &HeaderMap) {

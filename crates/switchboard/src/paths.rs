@@ -112,7 +112,7 @@ impl Paths {
     }
 
     /// The file that records which servers each configuration file named, and whether it held
-    /// rules. It is used when a file is damaged later.
+    /// rules. The records are used if a configuration file is damaged later.
     pub(crate) fn known_files(&self) -> PathBuf {
         self.state.join("known-files.json")
     }
@@ -378,7 +378,7 @@ pub(crate) fn append_rotating(path: &Path, bytes: &[u8], limit: u64) -> io::Resu
     open_to_append(path)?.write_all(bytes)
 }
 
-/// Opens a private file of the user to append to; removes the permissions of others.
+/// Opens a private file of the user to append to it; removes the permissions of other users.
 pub fn open_trace(path: &Path) -> io::Result<File> {
     let file = open_to_append(path)?;
     if file.metadata()?.uid() != rustix::process::geteuid().as_raw() {

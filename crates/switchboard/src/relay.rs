@@ -87,8 +87,8 @@ impl Lookup {
     }
 }
 
-/// Methods that are not lookups: the session itself answers `initialize` and `ping`, and the others
-/// pass the pipeline.
+/// The MCP methods that are not lookups: the session itself answers `initialize` and `ping`;
+/// requests of the other methods pass the pipeline.
 const OURS: [&str; 5] = ["initialize", "ping", "tools/call", "resources/read", "prompts/get"];
 
 /// A method that only the server defines, not an MCP revision.
@@ -152,7 +152,8 @@ impl Session {
         ended.map(drop).map_err(|error| explain::lookup(error, &server))
     }
 
-    /// Ends these subscriptions without waiting. The gateway keeps the task until it shuts down.
+    /// Ends the subscriptions to these resources in a background task of the gateway, without
+    /// waiting for the server.
     pub fn unsubscribe_in_background(self: &Arc<Self>, uris: Vec<String>) {
         let session = Arc::clone(self);
         self.gateway().run_beside(async move {

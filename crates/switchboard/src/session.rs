@@ -203,8 +203,8 @@ impl Session {
         upstream.lease().await.map_err(|error| explain::lease(error, server))
     }
 
-    /// Lists the server again if a program returned another credential for it. That may be a new
-    /// token of the same user, so the connection stays.
+    /// Lists the server again if a program returned another credential for it. The connection
+    /// stays, because the credential may be a new token of the same user.
     async fn listed_as_signed_in(
         &self,
         server: &ServerName,

@@ -107,8 +107,8 @@ pub(crate) fn of_host(paths: &Paths, project: &Path, host: Host) -> Vec<Candidat
     let mut files: Vec<Candidate> = users.collect();
     for path in projects {
         let path = project.join(path);
-        // If the project is the home directory, the user's file can also be a project file. It is
-        // listed once, as the user's.
+        // If the project is the home directory, the user's file can also be a project file. The
+        // file is listed once, as the user's.
         if files.iter().all(|known| known.path != path) {
             files.push(Candidate { path, tier: Tier::Project, form });
         }

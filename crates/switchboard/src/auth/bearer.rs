@@ -1,5 +1,5 @@
 //! Adds the token of the server's account to each request. If the server rejects the token, the
-//! request is repeated once with another one.
+//! request is repeated once with a new token.
 
 use std::sync::Arc;
 

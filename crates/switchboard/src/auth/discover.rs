@@ -94,7 +94,8 @@ async fn describe(
         let Some(answer) = document(net, &url).await? else { continue };
         match Resource::read(&answer.body, server) {
             Ok(resource) => return Ok(Some(resource)),
-            // This location is a guess: some sites answer every path with an HTML page.
+            // A page that is not JSON is ignored at a guessed location: some sites answer every
+            // path with an HTML page.
             Err(BadDocument::NotJson) if pointed.as_ref() != Some(&url) => {}
             Err(cause) => return Err(DiscoverError::Document { url: shown_url(&url), cause }),
         }
@@ -146,7 +147,8 @@ async fn of_old(net: &Net, terms: &Terms) -> Result<Authority, DiscoverError> {
             match read_authority(net, terms, &location, expected(terms, issuer)).await {
                 Ok(None) => {}
                 Ok(Some(authority)) => return Ok(authority),
-                // This location is a guess: some sites answer every path with an HTML page.
+                // A page that is not JSON is ignored at a guessed location: some sites answer every
+                // path with an HTML page.
                 Err(DiscoverError::Document { cause: BadDocument::NotJson, .. }) => {}
                 Err(error) => return Err(error),
             }

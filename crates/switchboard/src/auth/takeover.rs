@@ -1,5 +1,5 @@
-//! Tokens that an older installation stored below Pi's directory. They are read, never changed, and
-//! used only for the URL that they were issued for.
+//! Tokens that an older installation stored below Pi's directory. Switchboard reads these tokens,
+//! never changes them, and uses them only for the URL that they were issued for.
 
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
@@ -55,7 +55,8 @@ impl OlderGrant {
 }
 
 /// The grant of an older installation for a server, if it was issued for this URL. Files that other
-/// users can write are ignored: such a user could choose the account that is used.
+/// users can write are ignored: another user could otherwise choose the account that Switchboard
+/// uses.
 pub(crate) fn left_behind(paths: &Paths, server: &ServerName, url: &str) -> Option<OlderGrant> {
     let url = Url::parse(url).ok()?;
     let root = paths.others.pi.join("mcp-oauth");
@@ -73,8 +74,8 @@ pub(crate) fn left_behind(paths: &Paths, server: &ServerName, url: &str) -> Opti
     })
 }
 
-/// Whether the older tokens for this URL were taken over before. They are not taken over again
-/// after a sign-out.
+/// Whether the tokens of an older installation for this URL were taken over before. After a
+/// sign-out, they must not be taken over again.
 pub(crate) fn was_taken(paths: &Paths, url: &str) -> bool {
     mark(paths, url).exists()
 }
@@ -90,8 +91,8 @@ fn mark(paths: &Paths, url: &str) -> PathBuf {
     paths.tokens().join(format!("{name}.taken"))
 }
 
-/// The possible directories of a server's tokens: first the one named after the hash of its name,
-/// then the one with its plain name, if that is valid as a file name.
+/// The possible directories of a server's tokens, named after the hash of the server's name or, if
+/// the name is valid as a file name, after the name itself.
 fn folders(server: &ServerName) -> impl Iterator<Item = PathBuf> {
     let name = server.as_str();
     let plain = !name.contains(['/', '\\', '\0']) && !name.starts_with('.');

@@ -22,8 +22,8 @@ async fn sealed(
     asked: Vec<Vec<String>>,
 ) -> Result<(), DialError> {
     let Some(seal) = seal.cloned() else { return Ok(()) };
-    // The server is not a program; this one only supplies the environment and directory for the
-    // check.
+    // A server at a URL or socket has no program; this placeholder only supplies the environment
+    // and directory for the check.
     let program = secret_program(environment, Vec::new(), &environment.cwd);
     let checking = tokio::task::spawn_blocking(move || seal.check(&program, &asked));
     Ok(checking.await.map_err(|_| DialError::Unchecked)??)

@@ -108,7 +108,8 @@ pub(crate) async fn ask_hearing<F: Future<Output = ()>>(
     Ok(Secret::new(text))
 }
 
-/// Reads at most one byte more than the limit; the rest stays unread, and the program is ended.
+/// Reads at most one byte more than the limit, which shows that the output is too large; the caller
+/// then ends the program.
 async fn read_bounded(source: impl AsyncRead + Unpin, limit: usize) -> io::Result<Vec<u8>> {
     let mut output = Vec::new();
     source.take(limit as u64 + 1).read_to_end(&mut output).await?;

@@ -111,8 +111,8 @@ impl Gateway {
         doing
     }
 
-    /// Like [`Gateway::list_missing`], but in the background, unless the settings forbid it. Then
-    /// refreshes stale listings.
+    /// Like [`Gateway::list_missing`], but in the background and only if the settings permit it.
+    /// Afterwards, refreshes stale listings.
     pub fn list_missing_in_background(&self) {
         if self.roster().settings.first_listing {
             *lock(&self.shared.first_listing) = Some(Instant::now());

@@ -1,5 +1,5 @@
-//! Servers that a session connected ad hoc. They are in no configuration, store nothing on disk and
-//! end with their session.
+//! Servers that a session connected ad hoc. Such servers are in no configuration, store nothing on
+//! disk and end with their session.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

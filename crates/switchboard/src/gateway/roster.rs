@@ -27,7 +27,7 @@ pub(super) struct Roster {
     /// The first place in the user's files where a rule cannot be parsed; calls are refused
     /// meanwhile.
     pub(super) unread_rules: Option<ConfigOrigin>,
-    /// The servers that sessions connected ad hoc. They stay connected when the configuration
+    /// The servers that sessions connected ad hoc, which stay connected when the configuration
     /// changes.
     pub(super) guests: AllGuests,
 }
@@ -73,9 +73,9 @@ impl Roster {
         })
     }
 
-    /// Keeps the members whose recipe and policy are unchanged. `start` creates the others; it gets
-    /// the upstream of the same name that it replaces. Also returns the upstreams that the new
-    /// configuration no longer contains.
+    /// Keeps the members whose recipe and policy are unchanged. `start` creates each other member,
+    /// and gets the upstream of the same name that the member replaces. Also returns the upstreams
+    /// that the new configuration no longer contains.
     pub(super) fn renew(
         before: &Members,
         recipes: Vec<(ServerName, Recipe, Policy)>,

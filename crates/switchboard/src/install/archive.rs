@@ -49,7 +49,7 @@ impl Archive {
         Ok(archive)
     }
 
-    /// The record of the installation in one of these files.
+    /// The record of an installation in one of the files in `files`; `None` if there is none.
     pub(super) fn record(&self, target: Target, files: &[PathBuf]) -> Option<&InstallRecord> {
         files.iter().find_map(|file| {
             let file = identity(file);

@@ -154,8 +154,8 @@ impl Installer<'_> {
     }
 }
 
-/// Removes the files of the package, except those with these names. Links and files that are not
-/// UTF-8 are not part of the package.
+/// The removal of the package's files whose names are not in `names`. Symbolic links and files that
+/// are not UTF-8 are not part of the package.
 fn leftovers(directory: &Path, names: &[&str]) -> Vec<FileChange> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let entries = entries.filter(|_| !directory.is_symlink());

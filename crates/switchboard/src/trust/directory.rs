@@ -22,8 +22,8 @@ const DEEPEST: usize = 16;
 /// project can cause.
 const LONGEST_LISTING: usize = 20_000;
 
-/// Directories of package managers. They are too large to read, so only the names directly in them
-/// are hashed.
+/// Directories of package managers. Such directories are too large to read, so only the names
+/// directly in them are hashed.
 const INSTALLED: [&str; 3] = ["node_modules", ".venv", "venv"];
 
 /// A list of all files and directories below one directory.

@@ -152,8 +152,8 @@ struct Search<'l> {
     found: ReachedPaths,
     looks: usize,
     options: usize,
-    /// Any word may be a base directory for others: `env -C sub`, `cd sub && …`, `uv --directory
-    /// sub`.
+    /// The base directories for relative words. Any word may name one, as in `env -C sub`, `cd sub
+    /// && …`, `uv --directory sub`.
     bases: Vec<NamedDirectory>,
     /// Words that may name argument files.
     argument_words: Vec<String>,
@@ -230,7 +230,8 @@ impl Search<'_> {
         self.follow(&more, depth + 1);
     }
 
-    /// Adds the files that a word may name; returns the words that these files lead to.
+    /// Adds the files that a word may name. Returns the words in these files that may name further
+    /// files.
     fn look_up(&mut self, word: &str, base: &NamedDirectory) -> Vec<String> {
         let mut more = Vec::new();
         for NamedDirectory { directory: path, written } in base.readings(word) {
@@ -340,8 +341,8 @@ impl Search<'_> {
                     self.not_followed(format!("some of the files that {pattern:?} matches"));
                 }
                 for path in paths {
-                    // Directories that `*` alone matches are not added: it matches every directory
-                    // of a project.
+                    // Directories that `*` alone matches are not added, because that pattern
+                    // matches every directory of a project.
                     if path.is_dir() && pattern.trim_start_matches("./") != "*" {
                         self.add_directory(path, written);
                     } else {

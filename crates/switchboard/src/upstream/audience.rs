@@ -84,8 +84,8 @@ struct WaitingCalls {
     calls: HashMap<u64, WaitingCall>,
     /// The number of calls that ended without a response.
     abandoned: u64,
-    /// Abandoned calls that the server may still be working on; they may be the cause of its next
-    /// request.
+    /// Abandoned calls that the server may still be working on: the next request of the server may
+    /// belong to one of them.
     abandoned_calls: Vec<AbandonedCall>,
 }
 
@@ -166,8 +166,8 @@ impl Audience {
         Seat { audience: self, request, answered: false }
     }
 
-    /// Records that these requests wait for the response to a server-to-client request. They give
-    /// up their permit, so that other calls proceed.
+    /// Records that these requests wait for the response to a server-to-client request, and
+    /// releases their permits, so that other calls proceed.
     pub(super) fn asked(&self, requests: &[u64]) {
         let mut waiting = lock(&self.waiting);
         for request in requests {
@@ -226,7 +226,7 @@ impl Audience {
             }
         };
         let decided = tokio::time::timeout(RECIPIENT_TIMEOUT, deciding).await.ok().flatten();
-        // A session that owns its connection cannot move to another one.
+        // A session that owns its connection has no other connection to move to.
         if decided.is_none() && self.owner.is_none() {
             self.parting.cancel();
         }

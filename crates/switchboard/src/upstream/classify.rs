@@ -303,8 +303,8 @@ pub(crate) enum CallError {
     TooLarge { limit: usize },
     #[error("the server ended before it answered ({exit})")]
     Lost { exit: ExitReason, stderr: Vec<String> },
-    /// The server has a newer definition of the tool than the one that determined the headers, and
-    /// did not run the tool.
+    /// The server did not run the tool, because the headers of the call follow an outdated
+    /// definition of the tool.
     #[error("the server answered with an error")]
     Outdated(#[source] RpcError),
     #[error("the server did not finish the call")]

@@ -62,7 +62,7 @@ impl Dialler {
         (dial, run_bodies(incoming_bodies))
     }
 
-    /// Remembers a greeting that the server accepted after it had refused another one.
+    /// Remembers a greeting that the server accepted after it had refused another greeting.
     pub(super) fn remember(&mut self, accepted: Option<Greeting>) {
         self.accepted = accepted.or(self.accepted);
     }

@@ -302,7 +302,7 @@ impl Lease {
                 // This future is boxed, to keep the futures of all other calls small.
                 let unless_parted = Box::pin(async {
                     tokio::select! {
-                        // This branch is checked first: a result that follows from a declined
+                        // `parted` is polled first: a result that follows from a declined
                         // server-to-client request is not valid.
                         biased;
                         () = connection.audience.parted() => None,

@@ -104,7 +104,7 @@ fn can_be_called(tool: &RawValue) -> bool {
     struct ToolSchema {
         input_schema: serde_json::Value,
     }
-    // This check avoids parsing: nearly all tools have no such header.
+    // The search for the key avoids parsing: nearly all tools require no header.
     if !tool.get().contains("x-mcp-header") {
         return true;
     }

@@ -225,8 +225,8 @@ impl ProgramRecipe {
     }
 }
 
-/// A program that prints a secret. It gets the same environment variables as a server, but is not
-/// confined: a password manager may be setuid or setgid.
+/// A program that prints a secret, with the same environment variables as a server. The program is
+/// not confined, because a password manager may be setuid or setgid.
 pub(crate) fn secret_program(environment: &Environment, words: Vec<String>, cwd: &Path) -> Program {
     let (command, args) = split(words);
     Program {

@@ -36,8 +36,8 @@ async fn again(net: &Net, held: &Grant) -> Result<Grant, AuthError> {
 }
 
 /// A grant from the tokens of an older installation. Discovery supplies the endpoints, which were
-/// not stored. The takeover fails if discovery finds another authorization server than the one that
-/// issued the tokens.
+/// not stored. The takeover fails if discovery finds an authorization server that did not issue the
+/// tokens.
 pub(in crate::auth) async fn of_older(
     account: &Account,
     left: OlderGrant,

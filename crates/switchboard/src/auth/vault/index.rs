@@ -24,8 +24,8 @@ pub(crate) struct IndexEntry {
     pub(crate) kind: TokenKind,
     /// The vault account of the secret, in hexadecimal; part of its file name.
     pub(crate) account: String,
-    /// A random id, under which cached listings are stored. It is new for each sign-in, and stays
-    /// the same after a refresh.
+    /// A random id, under which cached listings are stored. Each sign-in gets a new id; a refresh
+    /// keeps the id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     identity: Option<String>,
     pub(crate) place: SecretPlace,
@@ -129,8 +129,8 @@ impl IndexEntry {
     }
 }
 
-/// Inserts an entry in place of the one with the same holder and type. The scopes that the server
-/// required are carried over only if the account is the same.
+/// Inserts an index entry in place of an earlier entry with the same holder and type. The scopes
+/// that the server required are carried over only if both entries have the same vault account.
 pub(super) fn put(entries: &mut Vec<IndexEntry>, mut new: IndexEntry) -> Vec<Orphan> {
     let mut orphans = Vec::new();
     let holder = new.holder();

@@ -110,8 +110,8 @@ impl Clients {
         self.build(versions, move || roots_of_a_file(&path)).await
     }
 
-    /// A separate client that resolves hostnames with `names`. It trusts the certificates of the
-    /// file, if there is one, instead of the system's.
+    /// A separate client that resolves hostnames with `names`. With a certificate file, the client
+    /// trusts the certificates in that file instead of the system's.
     pub(crate) async fn client_looking_up(
         &self,
         names: impl Resolve + 'static,

@@ -1,5 +1,5 @@
-//! Headers whose values come from a program or the vault. They are requested at connect time, and
-//! again after their lifetime.
+//! Headers whose values come from a program or the vault. The values are requested at connect time,
+//! and again after their lifetime.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

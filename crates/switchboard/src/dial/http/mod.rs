@@ -103,7 +103,7 @@ impl SignedIn {
         self.asked.iter().for_each(|asked| asked.keep_change());
     }
 
-    /// The identity of the secret in use. It may change during the connection.
+    /// The identity of the secret that requests use now, which may change during the connection.
     pub(crate) fn identity(&self) -> Option<String> {
         let of_account = self.account.as_ref().and_then(|account| account.identity());
         of_account.or_else(|| self.asked.as_ref()?.identity())
