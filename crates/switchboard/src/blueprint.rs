@@ -413,8 +413,8 @@ pub(crate) fn askable(definition: &ServerEntry, settings: &Settings) -> Vec<Topi
     Topic::ALL.into_iter().filter(allowed).collect()
 }
 
-/// The lifecycle rules of a server. By default only a lazy server has an idle timeout; another
-/// server has one if its own entry sets it.
+/// The lifecycle rules of a server. By default only a lazy server has an idle timeout; a server
+/// with another lifecycle has one only if its own entry sets it.
 fn policy_of(definition: &ServerEntry, settings: &Settings) -> Policy {
     let lifecycle = definition.lifecycle.unwrap_or_default();
     let general = match lifecycle {

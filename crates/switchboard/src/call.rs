@@ -303,8 +303,8 @@ async fn ask(session: &Session, question: Question, caller: &Caller) -> Result<A
     question.settle(answer, &mut session.grants()).map_err(|target| explain::denied(&target))
 }
 
-/// Ensures that the approved definition is the one that runs: if connecting changed the tool's
-/// definition, the call is checked and approved again.
+/// Ensures that the approved definition runs: if the server connected with another definition of
+/// the tool, the call is checked and approved again.
 async fn confirm(
     session: &Session,
     before: &Arc<Catalog>,

@@ -105,9 +105,9 @@ impl Discovery {
         hosts
     }
 
-    /// The names that files of the user define differently once the hosts in `added` are imported.
-    /// The user's own files take precedence, then the hosts in the order of `imports`. Project
-    /// files are left out, because a pending server takes no name from the user.
+    /// The names of servers for which the user's files have different definitions once the hosts in
+    /// `added` are imported. The user's own files take precedence, then the hosts in the order of
+    /// `imports`. Project files are left out, because a pending server takes no name from the user.
     pub fn conflicts(&self, added: &[Host]) -> Vec<Conflict> {
         let hosts = self.imports.iter().chain(added);
         let found = hosts.filter_map(|host| self.hosts.iter().find(|found| found.host == *host));

@@ -113,8 +113,8 @@ impl<'a> Editor<'a> {
         self.change(&self.file(Scope::User), effect, |text| with(text, &edits))
     }
 
-    /// Approves project servers that the user has just typed; returns their names. If other files
-    /// change the definition of a server, it stays pending.
+    /// Approves project servers that the user has just typed; returns their names. A server whose
+    /// definition other files change stays pending.
     pub fn approve_added(&self, servers: &[NewServer]) -> Result<Vec<ServerName>, EditError> {
         let loaded = self.load()?;
         let store = TrustStore::at(self.locations.trust());

@@ -34,7 +34,7 @@ enum InspectError {
     Spelling { written: String, meant: &'static str },
     #[error("`{method}` needs the parameter `{key}`, a string")]
     Missing { method: &'static str, key: &'static str },
-    #[error("`{method}` takes no parameter `{key}` here")]
+    #[error("`inspect` cannot send the parameter `{key}` with `{method}`")]
     Unsupported { method: &'static str, key: String },
 }
 

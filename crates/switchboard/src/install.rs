@@ -238,7 +238,7 @@ impl<'a> Installer<'a> {
     }
 
     /// Carries out a plan: writes the record for the uninstallation, then the files in order. If
-    /// one of them changed after planning, nothing is written.
+    /// one of the files changed after planning, nothing is written.
     pub fn carry_out(&self, plan: &InstallPlan) -> Result<(), InstallError> {
         let directory = self.locations.installed();
         let of_directory = |cause| InstallError::Record { path: directory.clone(), cause };

@@ -1,5 +1,5 @@
-//! Handlers for notifications of servers. The session's host is notified at once, but at most once
-//! a second; the model receives them with the next reply.
+//! Handlers for notifications of servers. The session's host receives the notifications at most
+//! once a second; the model receives them with the next reply.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

@@ -111,8 +111,8 @@ impl Paths {
         self.state.join("trust.json")
     }
 
-    /// The file that records which servers each configuration file named, and whether it held
-    /// rules. The records are used if a configuration file is damaged later.
+    /// The file that records which servers each configuration file named, and whether that file
+    /// held rules. The records are used if a configuration file is damaged later.
     pub(crate) fn known_files(&self) -> PathBuf {
         self.state.join("known-files.json")
     }

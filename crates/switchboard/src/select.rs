@@ -1,7 +1,7 @@
 //! jq filters over results.
 //!
-//! A filter of one line can run forever or exhaust memory, and the interpreter has no step limit.
-//! So each filter runs in a process of its own (`child`), which executes this program again.
+//! Even a filter of one line can run forever or exhaust memory, and the interpreter has no step
+//! limit. So each filter runs in a process of its own (`child`), which executes this program again.
 
 mod child;
 mod language;

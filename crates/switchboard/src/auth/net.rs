@@ -26,8 +26,8 @@ use guard::{Guard, OutOfReach};
 const DOCUMENT: Duration = Duration::from_secs(5);
 
 /// The timeout for an endpoint of an authorization server, which may have to query other services.
-/// It is shorter than a server's start timeout, so that a slow authorization server is not reported
-/// as a server that does not respond.
+/// The timeout is shorter than a server's start timeout, so that a slow authorization server is not
+/// reported as a server that does not respond.
 const ENDPOINT: Duration = Duration::from_secs(20);
 
 const LARGEST_BODY: usize = 64 * 1024;

@@ -124,9 +124,9 @@ impl SignIn {
         })
     }
 
-    /// Begins a sign-in in the background. Its listener receives the response of the browser, or
-    /// [`SignIn::complete`] the response that the user pasted. The caller has to spawn the returned
-    /// future.
+    /// Begins a sign-in in the background. The sign-in's listener receives the response of the
+    /// browser; [`SignIn::complete`] passes on a response that the user pasted. The caller has to
+    /// spawn the returned future.
     pub(crate) async fn begin_beside(
         &self,
     ) -> Result<(Started, Option<impl Future<Output = ()> + Send + 'static>), Failure> {
@@ -238,8 +238,8 @@ impl Pending {
         self.redeemed().await
     }
 
-    /// Completes the sign-in with the URL of the redirect, or the code in it, which the user
-    /// pasted. A response to another request changes nothing; see [`Pending::is_over`].
+    /// Completes the sign-in with the redirect URL that the user pasted, or with the code in that
+    /// URL. A response to another request changes nothing; see [`Pending::is_over`].
     pub async fn complete(&mut self, pasted: &str) -> Result<SignedIn, Failure> {
         if let PendingStage::Waiting(flow) = &self.stage {
             match flow.pasted(pasted) {

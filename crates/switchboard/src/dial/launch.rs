@@ -266,7 +266,7 @@ impl Launching {
     }
 
     /// The launcher itself, ready to start. A launcher or version manager reads settings of its
-    /// working directory, so a foreign project is not its working directory.
+    /// working directory, so it must not start in a foreign project.
     fn plainly(&self, mut program: Program) -> Ready {
         program.cwd = self.entered_place(&program);
         Ready { program, start_timeout: self.installation() }
@@ -286,8 +286,8 @@ impl Launching {
     }
 }
 
-/// Whether the launcher would not install the package, because it finds the package in a
-/// `node_modules` directory, or a globally installed program.
+/// Whether the launcher finds the package without installing it: in a `node_modules` directory, or
+/// as a globally installed program.
 fn is_found_elsewhere(ground: Ground, launch: &Launch, program: &Program, place: &Path) -> bool {
     match launch.kind {
         LauncherKind::Uv => return false,

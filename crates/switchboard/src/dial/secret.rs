@@ -43,8 +43,8 @@ pub(crate) enum SecretError {
     Empty,
 }
 
-/// Runs the program and returns its output without the final line break. When this returns or is
-/// dropped, the program and its child processes have been ended.
+/// Runs the program and returns its output without the final line break. When the future completes
+/// or is dropped, the program and its child processes have been ended.
 pub(crate) async fn ask(
     spawner: Arc<dyn Spawner>,
     program: Program,

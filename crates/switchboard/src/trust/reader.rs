@@ -38,7 +38,7 @@ pub struct PendingApproval {
 enum ApprovalRefusal {
     #[error("`{server}` is not pending in this project")]
     NotPending { server: String },
-    #[error("this definition of `{server}` was not shown before")]
+    #[error("not approved: this definition of `{server}` was not shown")]
     NotShown { server: String },
     #[error("not approved: `{server}` has changed since it was shown")]
     Changed { server: String },

@@ -260,8 +260,8 @@ impl Scripts {
 }
 
 /// The description of what an approval does not cover if programs run in a project, because no list
-/// of the files that they load is complete. It also describes directories that change too often to
-/// hash.
+/// of the files that they load is complete. The same description is used for directories that
+/// change too often to hash.
 pub(super) const OTHER_FILES: &str =
     "other files of the project that its programs load by themselves";
 

@@ -2,8 +2,8 @@
 //!
 //! A request or notification of a server belongs to a call of one session. Over HTTP the message
 //! names the call. Over a pipe the call is certain only while a single session has calls in flight.
-//! No session gets the message of another: a request waits until one session is left. If that takes
-//! too long, each session gets a connection of its own.
+//! No session gets the message of another: a request waits until only one session has calls in
+//! flight. If that takes too long, each session gets a connection of its own.
 
 use std::num::NonZeroU32;
 use std::pin::pin;

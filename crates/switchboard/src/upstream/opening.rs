@@ -223,13 +223,14 @@ impl Opening {
     }
 
     /// Waits for the responses to the server-to-client requests of the start. Some servers request
-    /// roots as soon as they are connected and deny access until they have them.
+    /// roots as soon as they are connected, and deny access to all directories until they have
+    /// received the roots.
     async fn answer_first_requests(&self) {
         let answer_first_requests = async {
             if self.audience.answered().await.ever > 0 {
                 // A server that requested roots checks each directory first, and does not report
-                // when it is done. The response to the ping at least shows that the server has read
-                // the roots.
+                // the end of that check. The response to the ping at least shows that the server
+                // has read the roots.
                 let _pong = self.peer.request("ping", String::new(), Patience::default()).await;
                 tokio::time::sleep(SETTLING).await;
             }

@@ -92,8 +92,8 @@ async fn unshown_definitions_cannot_be_approved_in_pi() {
     let mut other = pi_in(&installed, &project).await;
     let elsewhere = pending(&mut other).await;
     let mut client = pi_in(&installed, &project).await;
-    let not_shown = "-32602 this definition of `one` was not shown before\nhint: look at its \
-                     definition and approve it with `/mcp trust one`";
+    let not_shown = "-32602 not approved: this definition of `one` was not shown\nhint: look at \
+                     its definition and approve it with `/mcp trust one`";
     assert_eq!(trust(&mut client, "one", &elsewhere[0]["hash"]).await, not_shown);
     assert_eq!(trust(&mut client, "one", &json!("0".repeat(64))).await, not_shown);
     assert_eq!(trust(&mut client, "one", &json!("")).await, not_shown);

@@ -71,7 +71,7 @@ impl<'a> Desk<'a> {
     /// Text of the authorization server as one clean line, without the secrets of the request.
     fn quoted(&self, text: &str) -> String {
         // The text is cleaned first, so that a hidden character inside a secret does not prevent
-        // its removal. It is cut last, so that no part of a secret remains.
+        // its removal. The text is cut last, so that no part of a secret remains.
         let line = clean_line(text, usize::MAX);
         let sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
         clean_line(&sent.removed_from(&line), SHOWN).into_owned()

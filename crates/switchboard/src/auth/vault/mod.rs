@@ -69,7 +69,7 @@ pub(crate) enum VaultError {
     Slow { path: PathBuf },
     #[error("other processes did not release `{}` within {} s", path.display(), patience.as_secs())]
     Held { path: PathBuf, patience: Duration },
-    #[error("encrypted files require `{KEY_VARIABLE}`, which is not set")]
+    #[error("encrypted token files require `{KEY_VARIABLE}`, which is not set")]
     NoKey,
     #[error("`{KEY_VARIABLE}` is not the base64 of 32 bytes")]
     UnusableKey,
