@@ -66,7 +66,7 @@ impl Ledger {
         Ledger { made_directory, known, ..Ledger::of(path, now, Vec::new()) }
     }
 
-    /// A ledger with these copies, without a known content of the file.
+    /// A ledger with these copies, for a file of which no content is known yet.
     pub(super) fn of(path: &Path, base: Option<String>, copies: Vec<Copy>) -> Ledger {
         let (path, layout) = (path.to_path_buf(), Layout::Appended);
         Ledger { path, base, made_directory: false, known: Vec::new(), layout, copies }

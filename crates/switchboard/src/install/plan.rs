@@ -82,9 +82,9 @@ pub struct FileChange {
 /// The owner of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// The host: the file holds its servers.
+    /// The host whose servers the file holds.
     Host(Target),
-    /// The host: the file holds its other settings.
+    /// The host whose other settings the file holds.
     Settings(Target),
     /// The user: the file is Switchboard's configuration.
     User,

@@ -40,7 +40,7 @@ const KERNEL_LINE: usize = 253;
 /// The maximum size that is read of a script or argument file.
 const HEAD: u64 = 64 * 1024;
 
-/// The command line of a program, and where it starts.
+/// The command line of a program, and the directory in which the program starts.
 pub(super) struct CommandLine<'a> {
     pub(super) words: Vec<String>,
     pub(super) cwd: &'a Path,
@@ -85,7 +85,7 @@ pub(super) struct ReachedPaths {
     /// All candidates, existing or not, inside or outside the project.
     pub(super) files: Vec<Candidate>,
     pub(super) directories: Vec<NamedDirectory>,
-    /// Descriptions of what was not followed, for the user.
+    /// Descriptions, for the user, of the words and files that the search did not follow.
     pub(super) not_followed: Vec<String>,
 }
 

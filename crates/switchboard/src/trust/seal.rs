@@ -30,7 +30,7 @@ pub(crate) struct Seal {
 pub(crate) enum BrokenSeal {
     #[error("a file of the project that the server runs has changed since it was approved")]
     Changed,
-    #[error("the approval was revoked")]
+    #[error("the approval of the server was revoked")]
     Revoked,
     #[error(
         "a variable or a command refers to a file of the project that no approval covers; \

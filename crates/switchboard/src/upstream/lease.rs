@@ -319,7 +319,7 @@ impl Lease {
         }
     }
 
-    /// Records the outcome of the request with this seat.
+    /// Records the outcome of the call that this seat registered.
     pub(super) fn settle(
         &self,
         seat: Seat<'_>,

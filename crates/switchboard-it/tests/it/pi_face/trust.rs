@@ -134,7 +134,10 @@ async fn pi_approval_is_bound_to_one_project() {
     let here = pending(&mut there).await;
     assert_eq!(here.len(), 1, "the same definition is pending in the other project");
     let refused = trust(&mut there, "local", &shown[0]["hash"]).await;
-    assert!(refused.starts_with("-32602 this definition of `local` was not shown"), "{refused}");
+    assert!(
+        refused.starts_with("-32602 not approved: this definition of `local` was not shown"),
+        "{refused}"
+    );
 }
 
 #[tokio::test]
