@@ -31,7 +31,7 @@ pub(crate) struct Directory {
 struct DirectoryState {
     catalog: watch::Sender<Arc<Catalog>>,
     plans: watch::Sender<Arc<Plans>>,
-    /// Set when the cache has been read, which the first search, list or call does.
+    /// Set once the cache has been read; the first search, list or call reads it.
     loaded: OnceLock<()>,
     /// The sign-ins with which servers were listed. The mutex is locked only briefly, never across
     /// an `await`.

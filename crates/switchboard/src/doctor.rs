@@ -164,8 +164,8 @@ fn as_written(template: &Template) -> Option<String> {
     filled_in.then(|| template.source().to_owned())
 }
 
-/// Looks up a program as the kernel does; `None` if it is found. With `shown`, the finding contains
-/// only that text.
+/// Looks up a program as the kernel does, and returns the fault if it is not found. With `shown`,
+/// the fault contains only that text.
 fn find(command: &str, shown: Option<&str>, path: &str, cwd: &Path) -> Option<Fault> {
     let candidates = lookup::candidates(command, path, cwd);
     if candidates.iter().any(|candidate| lookup::is_program(candidate)) {

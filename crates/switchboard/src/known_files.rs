@@ -89,7 +89,7 @@ impl KnownFiles {
             serde_json::to_vec(&known.updated(files, layers)).map(Some).map_err(io::Error::from)
         });
         if let Err(UpdateError::Io(error) | UpdateError::Change(error)) = written {
-            // A full or read-only disk must not fail a command.
+            // The error is only logged: a full or read-only disk must not make a command fail.
             tracing::debug!(%error, "cannot record the names of servers");
         }
     }

@@ -50,7 +50,7 @@ pub struct Loaded {
     pub trust_problem: Option<TrustError>,
     /// The first error of each file whose last good version is used instead.
     pub stale: Vec<ConfigOrigin>,
-    /// The last good versions, for the next load.
+    /// The last good version of each configuration file, for the next load.
     pub good: LastGood,
 }
 

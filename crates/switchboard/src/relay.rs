@@ -241,7 +241,8 @@ impl Session {
             return self.subscribe_at(server, (&uri, uri.clone()), params, caller).await;
         }
         if lookup.is_kept() && self.lease(server).await?.is_stateless() {
-            // The level is already recorded: each later request to a stateless server carries it.
+            // The log level is already recorded: each later request to a stateless server carries
+            // the level.
             return Ok(Raw::from_json("{}".to_owned()));
         }
         let answer = self.pass_on(server, lookup.method(), params, caller).await?;

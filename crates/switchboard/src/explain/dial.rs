@@ -110,7 +110,7 @@ pub(crate) fn connect(error: LeaseError, server: &ServerName) -> ConnectError {
     if lacks_a_way { ConnectError::NoTransport(failure) } else { ConnectError::Failed(failure) }
 }
 
-/// A server that cannot be used. The source of the error has the reason.
+/// The error for a server that cannot be used. The source of the error has the reason.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot use the server `{server}`")]
 struct Connecting {

@@ -75,8 +75,8 @@ fn tools(catalog: &Catalog, server: &ServerName, pins: Pins, page: Raw) -> Raw {
         if catalog.denied_by(&found.shown).is_some() {
             return None;
         }
-        // The client must see the pinned definition, which is also the one that is called, even if
-        // the server now sends another one.
+        // The client must see the listed definition, which was compared with the pin and which
+        // calls use, even if the server now sends another one.
         let is_news = pins != Pins::Off && found.entry.definition() != tool;
         let row = match is_news || nesting::is_deep(tool) {
             false => marked(tool),

@@ -44,8 +44,8 @@ fn abandoned(entry: &DirEntry) -> Option<Lock> {
     let is_alive = !matches!(test_kill_process(owner), Err(rustix::io::Errno::SRCH));
     let made = entry.metadata().and_then(|data| data.modified()).ok();
     let is_young = made.is_some_and(|made| made.elapsed().is_ok_and(|age| age < YOUNG));
-    // From here, only the lock decides whether the session has ended: the process id may have been
-    // reused, or may belong to another PID namespace.
+    // For a directory that is not young, only the lock decides whether its session has ended: the
+    // process id may have been reused, or may belong to another PID namespace.
     if is_alive && is_young {
         return None;
     }

@@ -202,7 +202,7 @@ struct Ends {
 }
 
 impl Ends {
-    /// The length of the end of the text that is kept, in bytes.
+    /// How many bytes of the end of a text are kept.
     const TAIL: usize = MESSAGE / 3;
 
     fn joined(mut self) -> String {

@@ -1,5 +1,5 @@
-//! Functions that `jaq` offers only in one feature with clock and environment: regular expressions,
-//! base64 and some arithmetic.
+//! Functions that `jaq` offers only in a feature that also gives access to clock and environment:
+//! regular expressions, base64 and some arithmetic.
 
 use std::cell::RefCell;
 

@@ -37,7 +37,7 @@ const MOST_LISTINGS: usize = 1_024;
 /// The length of a shebang line that the kernel reads, without `#!`.
 const KERNEL_LINE: usize = 253;
 
-/// The maximum size that is read of a script or argument file.
+/// The maximum number of bytes that are read from a script or argument file.
 const HEAD: u64 = 64 * 1024;
 
 /// The command line of a program, and the directory in which the program starts.
@@ -82,7 +82,7 @@ pub(super) enum FoundBy {
 /// The paths that a command line reaches.
 #[derive(Debug, Default)]
 pub(super) struct ReachedPaths {
-    /// All candidates, existing or not, inside or outside the project.
+    /// All candidate files, existing or not, inside or outside the project.
     pub(super) files: Vec<Candidate>,
     pub(super) directories: Vec<NamedDirectory>,
     /// Descriptions, for the user, of the words and files that the search did not follow.
@@ -273,7 +273,7 @@ impl Search<'_> {
         more
     }
 
-    /// The files that a runner reads in this directory.
+    /// The files that a runner reads from this directory.
     fn by_runner(&mut self, reads: &[&str], place: &Path) -> Vec<PathBuf> {
         let mut files = Vec::new();
         for name in reads {

@@ -48,7 +48,7 @@ pub(crate) struct Coverage {
     pub(crate) files: Vec<FileHash>,
     /// Descriptions of what is not covered, for the user.
     pub(crate) not_covered: Vec<String>,
-    /// Hashes that an approval is also bound to, of parts that it does not cover completely.
+    /// The hashes of parts that the approval does not cover completely, but is also bound to.
     counted: Vec<FileHash>,
 }
 

@@ -60,8 +60,8 @@ impl Seal {
         Ok(())
     }
 
-    /// Whether a file of the project would run that no approval covers, because a variable or
-    /// command names it.
+    /// Whether a variable or a command names a file of the project that would run, but that no
+    /// approval covers.
     fn is_hidden(
         &self,
         program: &Program,

@@ -13,7 +13,7 @@ use super::opening::{self, Dialled};
 use super::recipe::Recipe;
 use super::{DialError, DialStage, ExitReason, Surroundings};
 
-/// The dials of one server, one at a time.
+/// Starts the dials of one server, one dial at a time.
 pub(super) struct Dialler {
     /// Publishes the progress of the current dial.
     stage: watch::Sender<DialStage>,

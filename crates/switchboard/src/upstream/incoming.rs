@@ -155,7 +155,7 @@ fn untagged(mut notification: Notification) -> Notification {
         params.insert("_meta", members);
     }
     let request = tag.and_then(|tag| tag.value().as_u64());
-    // The request that the transport names takes precedence over the tag.
+    // The request that the transport names takes precedence over the request in the tag.
     notification.exchange = notification.exchange.or(request.map(Exchange));
     notification.params = Some(Raw::from_json(params.to_string()));
     notification
@@ -171,8 +171,8 @@ struct PendingQuestion {
 }
 
 impl PendingQuestion {
-    /// Passes the request to the session's host. Until it is answered, the calls that it belongs to
-    /// do not time out.
+    /// Passes the request to the session's host. Until the request is answered, the calls to which
+    /// it belongs do not time out.
     async fn answer(self, meant: Meant, audience: Arc<Audience>) {
         let PendingQuestion { server, topic, params, responder, _unanswered } = self;
         let recipient = match meant {

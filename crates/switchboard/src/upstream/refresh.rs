@@ -5,7 +5,7 @@ use tokio::sync::oneshot;
 
 use super::{Lease, LeaseError};
 
-/// Sends a waiting caller its lease.
+/// The channel that sends a waiting caller its lease.
 pub(super) type LeaseReply = oneshot::Sender<Result<Lease, LeaseError>>;
 
 /// The callers that wait for a listing that began after their request.

@@ -237,7 +237,7 @@ impl Keeper {
         Report::decode(self.buffer).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
-    /// Reads reports until the program has exited.
+    /// Reads the keeper's reports until the program has exited.
     async fn end(&mut self) -> io::Result<ExitStatus> {
         loop {
             if let Some(status) = self.ended {
