@@ -29,7 +29,7 @@ pub enum CannotAsk {
 /// The user's decision about the connection to an ad hoc server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Consent {
-    /// The server may be connected.
+    /// The user permits the connection.
     Given,
     /// The user declined the connection.
     Refused,

@@ -16,7 +16,7 @@ pub struct LastGood {
 }
 
 impl LastGood {
-    /// All configuration files that were looked for.
+    /// All configuration files that the last load looked for.
     pub(crate) fn files(&self) -> &[PathBuf] {
         &self.files
     }

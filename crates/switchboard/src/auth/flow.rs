@@ -43,8 +43,8 @@ const RESERVED: [&str; 10] = [
     "code_challenge",
     "code_challenge_method",
     "redirect_uri",
-    // `request` and `request_uri` carry the whole request as a JWT, which would take precedence
-    // (RFC 9101).
+    // `request` and `request_uri` carry the whole request as a JWT or its URL, which would take
+    // precedence (RFC 9101).
     "request",
     "request_uri",
     "resource",

@@ -16,7 +16,8 @@ use crate::mutex::lock;
 use crate::notices::Notices;
 use crate::upstream::Surroundings;
 
-/// The maximum number of capability sets in one process. Further clients share the first gateway.
+/// The maximum number of capability sets in one process. Clients with further sets share the first
+/// gateway.
 const MOST: usize = 8;
 
 /// The sibling gateways of a process, one for each further set of client capabilities, and the

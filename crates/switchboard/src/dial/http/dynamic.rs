@@ -119,7 +119,8 @@ impl DynamicHeaders {
         self.changed.swap(false, Ordering::Relaxed)
     }
 
-    /// Marks the credential as changed again, because the change could not be handled.
+    /// Marks the credential as changed: a program returned another value, or an earlier change
+    /// could not be handled.
     pub(super) fn keep_change(&self) {
         self.changed.store(true, Ordering::Relaxed);
     }
@@ -144,7 +145,7 @@ impl Signer for DynamicHeaders {
         Box::pin(async move { Ok(self.headers().await) })
     }
 
-    /// Requests the values that the server refused again, once.
+    /// After a response with status 401, all values are requested again, once.
     fn refused<'a>(&'a self, refused: Refused<'a>) -> Judging<'a> {
         let again = refused.status == 401 && refused.repeats == 0;
         if again {
