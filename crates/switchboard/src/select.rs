@@ -130,7 +130,8 @@ fn filter_exit(status: ExitStatus) -> Result<FilterExit, SelectError> {
 async fn converse(request: &[u8]) -> io::Result<(ExitStatus, Vec<u8>)> {
     let (ours, theirs) = Socket::pair()?;
     ours.set_nonblocking(true)?;
-    // Closing the socket ends the process, so it stays open until the process has exited.
+    // Closing the socket ends the filter process, so the socket stays open until the process has
+    // exited.
     let mut lifeline = UnixStream::from_std(ours)?;
     let mut process = start(theirs)?;
     let sending = async {

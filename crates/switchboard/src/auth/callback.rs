@@ -128,7 +128,7 @@ impl Callback {
         }
     }
 
-    /// Serves one more connection. Above the limit, the oldest connection is closed.
+    /// Serves one more connection of the browser. Above the limit, closes the oldest connection.
     fn admit(&mut self, stream: TcpStream) {
         self.seats.retain(|seat| !seat.is_finished());
         if self.seats.len() >= MOST

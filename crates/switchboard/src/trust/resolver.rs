@@ -34,7 +34,7 @@ const MOST_OPTIONS: usize = 256;
 /// The maximum number of directory listings for patterns.
 const MOST_LISTINGS: usize = 1_024;
 
-/// The length of a shebang line that the kernel reads, without `#!`.
+/// The maximum length of a shebang line that the kernel reads, without `#!`.
 const KERNEL_LINE: usize = 253;
 
 /// The maximum number of bytes that are read from a script or argument file.
