@@ -84,10 +84,10 @@ pub(crate) enum WhenEmpty {
     Demo,
 }
 
-/// The result of converting a configuration; nothing is started yet.
+/// The result of converting a configuration; no server is started yet.
 pub(crate) struct Parts {
     pub(crate) shelves: BTreeMap<ServerName, Shelf>,
-    /// Names of entries that cannot be used.
+    /// The names of invalid entries, which no other server may have.
     pub(crate) reserved: Vec<(ServerName, NameTier)>,
     pub(crate) facts: HashMap<ServerName, Facts>,
     pub(crate) recipes: Vec<(ServerName, Recipe, Policy)>,
@@ -175,7 +175,8 @@ impl Blueprint {
             let unread = Arc::new(Rules::unread(place));
             parts.facts.values_mut().for_each(|facts| facts.rules = Arc::clone(&unread));
         }
-        // A configuration file with errors must not bring up the demo server.
+        // If a configuration file has errors, the demo server is not offered: the user's own
+        // servers may be missing only because of the errors.
         let broken = config.diagnostics.iter().any(Diagnostic::is_error);
         // In the granular toolset the client connects servers itself, so an empty list is normal.
         let fillable = !broken && parts.settings.toolset != Toolset::Granular;
@@ -259,7 +260,8 @@ impl Blueprint {
         settings: &Settings,
     ) -> (Shelf, Recipe) {
         let definition = ServerEntry {
-            // The launcher resolver would store package paths on disk.
+            // The launcher resolver is off: it would store package paths on disk, where an ad hoc
+            // server must leave nothing.
             resolve_launcher: Some(false),
             ..wanted.definition.clone()
         };
@@ -267,10 +269,11 @@ impl Blueprint {
             Server { definition, transport: wanted.transport.clone(), trust: Trust::UserFile };
         let transport = self.transport(&wanted.id, &server, settings);
         let recipe = self.recipe(&server.definition, settings, transport, (None, None, None));
-        // The session waits for the end of an installation.
+        // A call of an ad hoc server waits for the end of its installation, however long that
+        // takes.
         let recipe = Recipe { install_patience: None, ..recipe };
         let shelf = shelf(&server.definition, settings, Standing::Active);
-        // The model chose the name, so it has the lower tier.
+        // The model chose the name, so the name gets the lower tier.
         (shelf.of_tier(NameTier::Project), recipe)
     }
 
@@ -291,7 +294,7 @@ impl Blueprint {
             start_timeout: self.start_timeout(definition, settings),
             install_patience: match self.starts {
                 Starts::AsConfigured => Some(INSTALL_PATIENCE),
-                // The gateway serves a single request and then ends.
+                // A gateway that serves a single request waits for the end of an installation.
                 Starts::OnDemand => None,
             },
             request_timeout: self
@@ -353,7 +356,7 @@ pub(crate) fn shelf(definition: &ServerEntry, settings: &Settings, standing: Sta
     Shelf::new(prefix, standing).with_direct(direct.or(of_all)).with_deny(deny)
 }
 
-/// Names of entries that cannot be used.
+/// The names of invalid entries, which no other server may have.
 pub(crate) fn reserved(config: &Config) -> Vec<(ServerName, NameTier)> {
     let names = config.reserved.iter().filter_map(|(name, tier)| {
         let tier = match tier {
@@ -383,7 +386,8 @@ fn about(definition: &ServerEntry) -> Option<String> {
 }
 
 pub(crate) fn listing_policy(definition: &ServerEntry, settings: &Settings) -> ListingPolicy {
-    // The search also finds tools by the description of their server.
+    // The title and description of a server apply to all its tools (`*`), so that a search also
+    // finds the tools by them.
     let mut keywords = definition.search_keywords.clone().unwrap_or_default();
     keywords.extend(about(definition).map(|about| ("*".to_owned(), vec![about])));
     ListingPolicy {
@@ -399,7 +403,7 @@ pub(crate) fn listing_policy(definition: &ServerEntry, settings: &Settings) -> L
     }
 }
 
-/// The server-to-client requests that a server may send.
+/// The kinds of server-to-client requests that the configuration permits for a server.
 pub(crate) fn askable(definition: &ServerEntry, settings: &Settings) -> Vec<Topic> {
     let allowed = |topic: &Topic| match topic {
         Topic::Roots => definition.roots != Some(false),
@@ -409,8 +413,8 @@ pub(crate) fn askable(definition: &ServerEntry, settings: &Settings) -> Vec<Topi
     Topic::ALL.into_iter().filter(allowed).collect()
 }
 
-/// The lifecycle rules of a server. By default only a lazy server has an idle timeout; another
-/// server has one if its own entry sets it.
+/// The lifecycle rules of a server. By default only a lazy server has an idle timeout; a server
+/// with another lifecycle has one only if its own entry sets it.
 fn policy_of(definition: &ServerEntry, settings: &Settings) -> Policy {
     let lifecycle = definition.lifecycle.unwrap_or_default();
     let general = match lifecycle {

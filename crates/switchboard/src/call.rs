@@ -1,4 +1,4 @@
-//! THE PIPELINE of a tool call, in order of execution.
+//! THE PIPELINE of a tool call: its steps, in order of execution.
 //!
 //! Rare steps are boxed: the future of a call is allocated for every call and must stay small
 //! (`call_future_stays_below_two_kilobytes`).
@@ -26,8 +26,8 @@ use crate::session::Session;
 use crate::upstream::lease::Caller;
 use crate::upstream::{CallError, Lease};
 
-/// The maximum number of retries of a call. The second one follows only if the first was not sent:
-/// after a broken HTTP connection, the server may no longer know the session.
+/// The maximum number of retries of a call. The second retry follows only if the first one was not
+/// sent, as when the server no longer knows the session after a broken HTTP connection.
 const REPETITIONS: usize = 2;
 
 /// Runs one tool call for `session`. Read this function first.
@@ -54,11 +54,11 @@ pub(crate) async fn call(
 /// A resolved tool, and the catalog snapshot that contains it.
 pub struct FoundTool {
     catalog: Arc<Catalog>,
-    /// The resolved tool.
+    /// The resolved tool, with its server and definition.
     pub target: Resolved,
 }
 
-/// Resolves the name of a tool, for [`call_found`].
+/// Resolves the name of a tool to the target for [`call_found`].
 pub(crate) async fn find(
     session: &Session,
     tool: &str,
@@ -229,8 +229,8 @@ async fn call_with_progress(
     Box::pin(notices.with_steps(server, caller.clone(), call)).await
 }
 
-/// Whether a failed call can be retried without a repeated effect: it did not reach the server, or
-/// the tool is read-only.
+/// Whether a failed call can be retried without a repeated effect, because the call did not reach
+/// the server or the tool is read-only.
 fn may_be_repeated(error: &CallError, entry: &Entry) -> bool {
     match error {
         CallError::NotSent | CallError::Parted | CallError::Outdated(_) => true,
@@ -278,7 +278,8 @@ pub(crate) async fn approve(
     }
 }
 
-/// Refuses a subscription to or completion of a denied target. Does not ask the user.
+/// Refuses a subscription or completion for a resource or prompt that is denied. Does not ask the
+/// user.
 pub(crate) fn refuse_denied(
     session: &Session,
     target: Resolved,
@@ -302,8 +303,8 @@ async fn ask(session: &Session, question: Question, caller: &Caller) -> Result<A
     question.settle(answer, &mut session.grants()).map_err(|target| explain::denied(&target))
 }
 
-/// Ensures that the approved definition is the one that runs: if connecting changed the tool's
-/// definition, the call is checked and approved again.
+/// Ensures that the approved definition runs: if the server connected with another definition of
+/// the tool, the call is checked and approved again.
 async fn confirm(
     session: &Session,
     before: &Arc<Catalog>,

@@ -21,14 +21,14 @@ const SAMPLING_CONTEXT: u8 = 1 << 3;
 const FORMS: u8 = 1 << 4;
 const URLS: u8 = 1 << 5;
 
-/// The number of sets: one more than the largest code.
+/// The number of possible capability sets: one more than the largest code.
 const EVERY: u8 = 1 << 6;
 
 impl CapabilitySet {
     /// The empty set: no capabilities.
     pub const NONE: CapabilitySet = CapabilitySet(0);
 
-    /// The capabilities offered while the client is unknown.
+    /// The capabilities that servers are offered while the client is unknown.
     pub const USUAL: CapabilitySet = CapabilitySet(ROOTS | SAMPLING | FORMS | URLS);
 
     /// The capabilities of the command line at a terminal.
@@ -45,14 +45,14 @@ impl CapabilitySet {
         }
         if let Some(modes) = abilities.elicitation.as_ref().map(members) {
             let urls = modes.contains_key("url");
-            // Older clients declare no mode and support forms.
+            // Older clients declare no mode of elicitation, and support forms.
             set |= if modes.contains_key("form") || !urls { FORMS } else { 0 };
             set |= if urls { URLS } else { 0 };
         }
         CapabilitySet(set)
     }
 
-    /// The capabilities in the form of `initialize`.
+    /// The capabilities in the form in which `initialize` declares them.
     pub fn abilities(self) -> Abilities {
         let object = |members: &[(u8, &str)]| {
             let members = members.iter().filter(|(bit, _)| self.0 & bit != 0);
@@ -79,12 +79,12 @@ impl CapabilitySet {
         CapabilitySet(self.0 & topics.iter().map(bits).fold(0, |all, bits| all | bits))
     }
 
-    /// Identifies the set in file names and in files.
+    /// The number that identifies this capability set in cache files and in their names.
     pub(crate) fn code(self) -> u8 {
         self.0
     }
 
-    /// All possible sets.
+    /// All possible capability sets.
     pub(crate) fn every() -> impl Iterator<Item = CapabilitySet> {
         (0..EVERY).map(CapabilitySet)
     }
@@ -117,12 +117,14 @@ pub(crate) struct Offer {
 }
 
 impl Offer {
-    /// `None` until the first client has declared its capabilities.
+    /// The capabilities that the server is offered; `None` until the first client has declared its
+    /// own.
     pub(crate) fn set(&self) -> Option<CapabilitySet> {
         Some(self.offered.get()?.only(&self.askable))
     }
 
-    /// The set that selects the files of listings and pins.
+    /// The capability set that selects the server's cache and pin files; the usual set while the
+    /// client is unknown.
     pub(crate) fn set_or_usual(&self) -> CapabilitySet {
         self.set().unwrap_or_else(|| CapabilitySet::USUAL.only(&self.askable))
     }

@@ -76,7 +76,8 @@ impl Session {
             self.connect_configured(wanted).await?;
         } else {
             self.gateway.has_room(&wanted.id, self.id())?;
-            // A similar spelling of a configured name could be mistaken for that server.
+            // An id similar to the name of a configured server is refused, because the user could
+            // mistake it for that server.
             if let Some(taken) = self.gateway.catalog().similar_server(&wanted.id) {
                 return Err(ConnectError::Exists(taken));
             }
@@ -262,7 +263,8 @@ impl Session {
         notices.register(&self.gateway, self.listener(), filter).ok_or_else(explain::many_handlers)
     }
 
-    /// The notifications that handlers received since the last call, as one line.
+    /// The notifications that the session's handlers received since this method was last called, as
+    /// one line.
     pub fn take_notices(&self) -> Option<String> {
         self.gateway.notices().take_line(self.id())
     }

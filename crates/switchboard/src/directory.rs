@@ -31,9 +31,10 @@ pub(crate) struct Directory {
 struct DirectoryState {
     catalog: watch::Sender<Arc<Catalog>>,
     plans: watch::Sender<Arc<Plans>>,
-    /// Set when the cache has been read, which the first search, list or call does.
+    /// Set once the cache has been read; the first search, list or call reads it.
     loaded: OnceLock<()>,
-    /// The sign-ins of the listings. The mutex is locked only briefly, never across an `await`.
+    /// The sign-ins with which servers were listed. The mutex is locked only briefly, never across
+    /// an `await`.
     sign_ins: Mutex<SignIns>,
     writers: TaskTracker,
 }
@@ -59,8 +60,8 @@ pub(crate) struct ListingPlan {
 }
 
 impl Directory {
-    /// Replaces the servers. Listings with an unchanged plan stay; other listings come from the
-    /// cache, if it has them.
+    /// Replaces the servers of the catalog. Listings with an unchanged plan stay; other listings
+    /// come from the cache, if it has them.
     pub(crate) fn replace(
         &self,
         mut shelves: BTreeMap<ServerName, Shelf>,
@@ -98,7 +99,7 @@ impl Directory {
         });
     }
 
-    /// The current snapshot. The first call reads the cache, which is small.
+    /// The current snapshot of the catalog. The first call reads the cache, which is small.
     pub(crate) fn catalog(&self) -> Arc<Catalog> {
         self.load_if_possible();
         self.reload_changed_pins();
@@ -119,7 +120,8 @@ impl Directory {
         }
         self.shared.loaded.get_or_init(|| self.load());
         if plan.file.as_ref().is_some_and(|file| file.sign_ins().is_some()) {
-            // The connection may have signed in for the first time.
+            // The identity is recorded, because the connection may have signed in for the first
+            // time.
             lock(&self.shared.sign_ins).identities.insert(server.clone(), raw.identity.clone());
         }
         let listing = Arc::new(Listing::build(server.clone(), &raw, &plan.policy));
@@ -150,7 +152,8 @@ impl Directory {
         let identity = raw.identity.clone();
         let locate = move |file: &ListingFile| file.listed_with(identity.as_deref());
         self.keep(plan, locate, move |present, stamp| {
-            // The flag is read while the file is locked, so that concurrent writers do not lose it.
+            // `asks_client` is read while the file is locked, so that concurrent writers do not
+            // lose it.
             raw.asks_client = directory.asks_client(&server);
             disk::renewed(present, &raw, stamp)
         });
@@ -190,7 +193,7 @@ impl Directory {
         }
     }
 
-    /// Stores why a server could not be listed.
+    /// Stores the reason why a server could not be listed.
     pub(crate) fn remember(
         &self,
         server: &ServerName,
@@ -365,13 +368,13 @@ impl Directory {
     }
 }
 
-/// The current content of the cache.
+/// The key and file names of the cache; empty if no plan has a cache file.
 fn index(plans: &Plans) -> CacheIndex {
     any_file(plans).map(ListingFile::index).unwrap_or_default()
 }
 
-/// The cache file of any server: all files are in one directory and depend on the same
-/// capabilities.
+/// The cache file of one arbitrary server, to locate the cache: all files are in one directory and
+/// depend on the same capabilities.
 fn any_file(plans: &Plans) -> Option<&ListingFile> {
     plans.values().find_map(|plan| plan.file.as_ref())
 }
@@ -403,8 +406,8 @@ fn fill(server: &ServerName, shelf: &mut Shelf, plans: &Plans, index: &CacheInde
         if raw.asks_client {
             *shelf = shelf.clone().asking();
         }
-        // No pins exist, because the cached listing was made by a version or under a setting
-        // without pins.
+        // The cached listing has no pins yet, because it was made by an earlier version or while
+        // pins were off: its definitions are pinned now.
         if let (Baseline::Open(others), Some(pins)) = (shelf.baseline(), &plan.pins) {
             let mut records = Records::clone(others);
             let own = records.take_first(pins.set().code(), &raw).baseline();

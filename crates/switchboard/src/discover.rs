@@ -81,8 +81,9 @@ pub fn discover(
 }
 
 impl Discovery {
-    /// The hosts with servers that are not imported yet: among those in `named`, in that order, or
-    /// among all. Servers of a project file are included only for a named host.
+    /// The hosts in `named` that have servers and are not imported yet, in that order. If `named`
+    /// is empty, all hosts with servers in the user's files; servers in a project file are included
+    /// only for a named host.
     pub fn new_imports(&self, named: &[Host]) -> Vec<Host> {
         let has_servers = |host: Host, tiers: &[Tier]| {
             let found = self.hosts.iter().find(|found| found.host == host && !found.imported);
@@ -104,9 +105,9 @@ impl Discovery {
         hosts
     }
 
-    /// The names that files of the user define differently once the hosts in `added` are imported.
-    /// The user's own files take precedence, then the hosts in the order of `imports`. Project
-    /// files are left out, because a pending server takes no name from the user.
+    /// The names of servers for which the user's files have different definitions once the hosts in
+    /// `added` are imported. The user's own files take precedence, then the hosts in the order of
+    /// `imports`. Project files are left out, because a pending server takes no name from the user.
     pub fn conflicts(&self, added: &[Host]) -> Vec<Conflict> {
         let hosts = self.imports.iter().chain(added);
         let found = hosts.filter_map(|host| self.hosts.iter().find(|found| found.host == *host));

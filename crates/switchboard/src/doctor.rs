@@ -84,8 +84,8 @@ pub async fn try_connecting(gateway: &Gateway, server: &str) -> Option<Finding> 
     Some(Finding::of(server, Fault::Unusable(failure)))
 }
 
-/// Why the program cannot be started. A value that cannot be expanded was reported already, so its
-/// dependent checks are skipped.
+/// Why the program cannot be started. A value that cannot be expanded was reported already, so the
+/// checks that need the value are skipped.
 fn program_faults(
     server: &Server,
     environment: &Environment,
@@ -178,14 +178,14 @@ fn failed_before(
     Some(Fault::FailedBefore { ago, reason: failure.reason, log })
 }
 
-/// The unexpanded text of a value with variables, whose values must not be shown.
+/// The text of a template as written, if it has variables: their values must not be shown.
 fn as_written(template: &Template) -> Option<String> {
     let filled_in = !expand::variables_in(template).is_empty();
     filled_in.then(|| template.source().to_owned())
 }
 
-/// Looks up a program as the kernel does; `None` if it is found. With `shown`, the finding contains
-/// only that text.
+/// Looks up a program as the kernel does, and returns the fault if it is not found. With `shown`,
+/// the fault contains only that text.
 fn find(command: &str, shown: Option<&str>, path: &str, cwd: &Path) -> Option<Fault> {
     let candidates = lookup::candidates(command, path, cwd);
     if candidates.iter().any(|candidate| lookup::is_program(candidate)) {
@@ -217,7 +217,7 @@ fn offers(server: &Server, settings: &Settings) -> impl Iterator<Item = Offer> {
     })
 }
 
-/// The cached listings of a server.
+/// The cached listings of a server, for commands with and without a terminal.
 fn cached(
     name: &ServerName,
     server: &Server,
@@ -229,7 +229,7 @@ fn cached(
     })
 }
 
-/// Faults of Switchboard's own files about a server.
+/// Faults in the cache and pin files of a server.
 fn file_faults(
     name: &ServerName,
     server: &Server,

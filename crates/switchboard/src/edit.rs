@@ -66,7 +66,7 @@ impl<'a> Editor<'a> {
         self.options.project.join(".switchboard/mcp.json")
     }
 
-    /// Adds servers, all or none.
+    /// Adds servers to the file of a scope. If one of them is refused, none is added.
     pub fn add(
         &self,
         scope: Scope,
@@ -78,7 +78,7 @@ impl<'a> Editor<'a> {
         self.change(&self.file(scope), effect, |text| adding(text, servers, existing))
     }
 
-    /// Creates the user's file without servers.
+    /// Creates the user's configuration file, without servers in it.
     pub fn create(&self) -> Result<Edited, EditError> {
         let empty = Edit::new([SERVER_KEYS[0]], Change::Set(Value::Object(Map::new())));
         self.write(&self.file(Scope::User), |text| with(text, std::slice::from_ref(&empty)))
@@ -113,8 +113,8 @@ impl<'a> Editor<'a> {
         self.change(&self.file(Scope::User), effect, |text| with(text, &edits))
     }
 
-    /// Approves project servers that the user has just typed; returns their names. If other files
-    /// change the definition of a server, it stays pending.
+    /// Approves project servers that the user has just typed; returns their names. A server whose
+    /// definition other files change stays pending.
     pub fn approve_added(&self, servers: &[NewServer]) -> Result<Vec<ServerName>, EditError> {
         let loaded = self.load()?;
         let store = TrustStore::at(self.locations.trust());
@@ -134,8 +134,8 @@ impl<'a> Editor<'a> {
         Ok(approved)
     }
 
-    /// Removes a server from its file; `scope` chooses if several files have it. Its `disabled`
-    /// flags are removed once no file defines it.
+    /// Removes a server from its file; `scope` chooses the file if several define the server. If no
+    /// file defines the server any more, its `disabled` flags are removed, too.
     pub fn remove(
         &self,
         server: &ServerName,
@@ -161,7 +161,7 @@ impl<'a> Editor<'a> {
         }
         let mut edited = Vec::new();
         if let Some(path) = &defined {
-            // The file may have the server under both keys.
+            // The file may have the server under both `mcpServers` and `mcp-servers`.
             let remove = |key| Edit::new([key, server.as_str()], Change::Remove);
             edited.push(self.write(path, |text| with(text, &SERVER_KEYS.map(remove)))?);
         }
@@ -183,8 +183,8 @@ impl<'a> Editor<'a> {
         Ok(edited)
     }
 
-    /// Enables or disables a server. The flag goes into the user's file, or for a project's server
-    /// into the overrides of the project.
+    /// Enables or disables a server. The flag is written to the user's file; for a project's
+    /// server, to the user's overrides of the project.
     pub fn switch(&self, server: &ServerName, switch: Switch) -> Result<Edited, EditError> {
         let loaded = self.load()?;
         let user = self.file(Scope::User);
@@ -199,7 +199,8 @@ impl<'a> Editor<'a> {
             return set(true);
         }
         let edited = self.write(&path, |text| switched_on(text, server, self.made_for(&path)))?;
-        // A file of lower precedence may still disable the server.
+        // If a file of lower precedence still disables the server, this file gets `disabled:
+        // false`.
         if standing(&self.load()?, server).is_none_or(|standing| !standing.is_disabled) {
             return Ok(edited);
         }
@@ -238,7 +239,7 @@ impl<'a> Editor<'a> {
         if is_named { MadeFor::Others } else { MadeFor::Us }
     }
 
-    /// Changes a file, or only computes the change.
+    /// Changes a file, or only computes the change, as `effect` says.
     fn change(
         &self,
         path: &Path,
@@ -254,7 +255,7 @@ impl<'a> Editor<'a> {
         Ok(Edited { path: path.to_path_buf(), before, after })
     }
 
-    /// The new text. A new user file starts with a reference to its schema.
+    /// The text of a file after an edit. A new user file starts with a reference to its schema.
     fn changed(
         &self,
         path: &Path,
@@ -290,7 +291,7 @@ impl<'a> Editor<'a> {
         };
         let failed = |cause| EditError::Io { path: path.to_path_buf(), cause };
         let file = SharedFile::elsewhere(path, &self.locations.locks(), privacy).map_err(failed)?;
-        // A repository may contain a link at this path.
+        // A repository may contain a symbolic link that leads out of the project.
         let root = self.options.project.canonicalize().map_err(failed)?;
         if privacy == Privacy::Usual && !file.path().starts_with(root) {
             return Err(EditError::LeadsOut { path: path.to_path_buf() });
@@ -375,7 +376,7 @@ fn find(text: &str, server: &ServerName) -> Result<(&'static str, Option<Value>)
     entry_of(text, server.as_str()).map_err(EditRefusal::Text)
 }
 
-/// Like `find`, for any name.
+/// Like `find`, for a name that need not be a valid server name.
 pub(crate) fn entry_of(
     text: &str,
     server: &str,

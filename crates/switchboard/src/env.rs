@@ -12,7 +12,8 @@ const PASSED_ON: &[&str] =
     &["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LANGUAGE", "TMPDIR", "TZ"];
 
 /// Variables with network settings. A proxy URL can hold a password, so a server gets them only if
-/// its entry names them. They are listed here so that a message can name the missing ones.
+/// its entry names them. The list lets a message name the network variables that a server did not
+/// get.
 const NETWORK: &[&str] = &[
     "HTTP_PROXY",
     "HTTPS_PROXY",
@@ -100,7 +101,7 @@ impl Environment {
         work(&Surroundings { variable: &variable, ..self.places() })
     }
 
-    /// The directories that templates may name, without variables.
+    /// The context for expanding templates that name directories; no variable is set in it.
     pub(crate) fn places(&self) -> Surroundings<'_> {
         Surroundings {
             variable: &|_| None,
@@ -114,7 +115,7 @@ impl Environment {
         self.all().filter(|(name, _)| PASSED_ON.contains(name) || name.starts_with("LC_"))
     }
 
-    /// The network variables that are set.
+    /// The network variables that are set; servers get them only if their entry names them.
     pub(crate) fn withheld(&self) -> impl Iterator<Item = &'static str> {
         NETWORK.iter().copied().filter(|name| self.variable(name).is_some())
     }

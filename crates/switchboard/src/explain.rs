@@ -45,7 +45,7 @@ use dial::http;
 pub(crate) use dial::{connect, failed_before, lease, not_ready};
 pub(crate) use lookup::{prompt, resource, unknown_prompt, unknown_resource, unknown_tool};
 
-/// An error and its causes as one clause.
+/// The texts of an error and of its causes, joined to one clause.
 pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
     let causes = std::iter::successors(Some(error), |&error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
@@ -104,7 +104,7 @@ enum Cause {
     AdHocIsOff(ServerName),
     #[error("the server `{0}` has no URL, so it cannot have a token")]
     NoAddress(ServerName),
-    #[error("the token cannot be sent as a header")]
+    #[error("the token is not valid in a header")]
     UnusableToken,
     #[error("cannot read or change the stored tokens")]
     Tokens(#[source] Arc<VaultError>),

@@ -35,7 +35,7 @@ type Look = Vec<Option<[i128; 4]>>;
 
 /// A handle to the task that follows the files of a gateway.
 pub(crate) struct Follower {
-    /// The channel for requests to read the files now.
+    /// The channel for requests to reload the configuration files at once.
     pub(crate) ask: mpsc::Sender<oneshot::Sender<ReadAgain>>,
     pub(crate) options: LoadOptions,
 }
@@ -43,7 +43,7 @@ pub(crate) struct Follower {
 /// The outcome of a requested reload.
 #[derive(Debug)]
 pub(crate) struct ReadAgain {
-    /// The files in effect: the project's, or the user's if there are none. Paths within the
+    /// The files in effect: the project's, or the user's if the project has none. Paths within the
     /// project are relative.
     pub(crate) files: Vec<String>,
     /// The mistakes in all files, each with its position.
@@ -85,7 +85,8 @@ pub(crate) async fn follow(
 ) {
     let mut files = last_good.files().to_vec();
     let mut seen = None;
-    // The mistakes found at the start of the gateway are already reported.
+    // The mistakes that the previous round found; `None` before the first round, whose mistakes
+    // were reported when the gateway started.
     let mut reported: Option<Vec<Diagnostic>> = None;
     loop {
         let asked = tokio::select! {
@@ -115,7 +116,8 @@ pub(crate) async fn follow(
         let read = loaded.as_ref().map(|loaded| ReadAgain::of(loaded, &options));
         match loaded {
             Some(Ok(loaded)) => {
-                // New files in the list have not been polled yet.
+                // If the list of files changed, its new files have not been polled, so the next
+                // round reads all files again.
                 seen = (loaded.good.files() == files).then_some(now);
                 files = loaded.good.files().to_vec();
                 for place in &loaded.stale {
@@ -190,7 +192,7 @@ async fn load(
     tokio::task::spawn_blocking(reading).await.ok()
 }
 
-/// The metadata of the files, and of the file with the approvals.
+/// The metadata of the configuration files, and of the file with the approvals.
 async fn look(gateway: &Gateway, files: &[PathBuf]) -> Look {
     let mut files = files.to_vec();
     files.push(gateway.blueprint().paths.trust());
@@ -198,7 +200,8 @@ async fn look(gateway: &Gateway, files: &[PathBuf]) -> Look {
     tokio::task::spawn_blocking(looking).await.unwrap_or_default()
 }
 
-/// Follows symbolic links: a link with a new target is a changed file.
+/// The metadata that changes with each version of a file. Follows symbolic links: a link with a new
+/// target is a changed file.
 fn identity(file: &Path) -> Option<[i128; 4]> {
     let data = fs::metadata(file).ok()?;
     let changed = i128::from(data.ctime()) * 1_000_000_000 + i128::from(data.ctime_nsec());

@@ -51,7 +51,7 @@ const CONCURRENT_DIALS: usize = 16;
 /// The timeout for writing the cache before servers are stopped.
 const FLUSH: Duration = Duration::from_secs(2);
 
-/// The timeout of a shutdown.
+/// How long a shutdown waits for the servers to stop.
 const SHUTDOWN: Duration = Duration::from_secs(6);
 
 /// All servers of this process; cheap to clone.
@@ -274,7 +274,7 @@ impl Gateway {
         self.roster().notices.clone()
     }
 
-    /// Records why the files are stale and the current configuration stays in effect.
+    /// Keeps the current configuration in effect, and records which files are stale.
     pub(crate) fn keep(&self, stale: Vec<String>) {
         for gateway in self.siblings() {
             gateway.keep(stale.clone());

@@ -26,17 +26,17 @@ pub enum CannotAsk {
     Unanswered,
 }
 
-/// The user's decision about a connection.
+/// The user's decision about the connection to an ad hoc server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Consent {
-    /// The server may be connected.
+    /// The user permits the connection.
     Given,
     /// The user declined the connection.
     Refused,
 }
 
-/// Answers approval questions and server-to-client requests. Faces implement it; the defaults
-/// refuse.
+/// Answers approval questions and server-to-client requests. Each face implements this trait; the
+/// default methods refuse.
 ///
 /// ```
 /// use switchboard::approval::{ApprovalAnswer, Question};
@@ -177,7 +177,7 @@ pub enum Topic {
 }
 
 impl Topic {
-    /// Every topic.
+    /// All topics of server-to-client requests.
     pub const ALL: [Topic; 3] = [Topic::Roots, Topic::Sampling, Topic::Elicitation];
 
     /// The MCP method of the topic.
@@ -222,7 +222,7 @@ pub struct Abilities {
 }
 
 impl Abilities {
-    /// All capabilities that the gateway can forward.
+    /// All client capabilities whose server-to-client requests the gateway can forward.
     pub fn all() -> Abilities {
         let given = |json: &str| Some(Raw::from_json(json.to_owned()));
         Abilities {
@@ -232,7 +232,7 @@ impl Abilities {
         }
     }
 
-    /// The capability for this topic.
+    /// The capability for this topic; `None` if the client lacks it.
     pub fn of(&self, topic: Topic) -> Option<&Raw> {
         match topic {
             Topic::Roots => self.roots.as_ref(),

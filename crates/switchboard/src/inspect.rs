@@ -17,7 +17,7 @@ use crate::relay::{Foreign, Lookup, Reference};
 use crate::session::Session;
 use crate::upstream::{CallError, Lease};
 
-/// The response of a server.
+/// The response of a server to an inspected request.
 #[derive(Debug)]
 pub enum Inspected {
     /// The `result` of the response.
@@ -34,11 +34,11 @@ enum InspectError {
     Spelling { written: String, meant: &'static str },
     #[error("`{method}` needs the parameter `{key}`, a string")]
     Missing { method: &'static str, key: &'static str },
-    #[error("`{method}` takes no parameter `{key}` here")]
+    #[error("`inspect` cannot send the parameter `{key}` with `{method}`")]
     Unsupported { method: &'static str, key: String },
 }
 
-/// A method that needs approval.
+/// A method whose requests need approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Gated {
     Tool,
@@ -52,7 +52,7 @@ enum InspectRoute {
     /// The stored handshake answers the request, and nothing is sent.
     Handshake,
     Gated(Gated),
-    /// The request is sent without approval.
+    /// The request runs nothing, so it is sent without approval.
     Open,
 }
 
@@ -155,7 +155,8 @@ impl Session {
     }
 }
 
-/// Refuses misspelt MCP methods: a lenient server could accept one, which would bypass the gate.
+/// How a request of this method is handled. Refuses misspelt MCP methods: a lenient server could
+/// accept one, which would bypass the gate.
 fn route(method: &str) -> Result<InspectRoute, InspectError> {
     if method.starts_with("notifications/") {
         return Err(InspectError::Notification { method: clean_line(method, 100).into_owned() });

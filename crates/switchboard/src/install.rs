@@ -198,7 +198,7 @@ impl<'a> Installer<'a> {
         Ok((path, now))
     }
 
-    /// The user's file, for an installation that moves no servers.
+    /// The unchanged user's file, for an installation that moves no servers.
     fn unmoved(
         &self,
         archive: &Archive,
@@ -211,8 +211,8 @@ impl<'a> Installer<'a> {
         Ok(UserFile { file, moved, stay: Vec::new(), copies, ledger: None })
     }
 
-    /// The user's file with the servers that an installation moves, and without the ones that it
-    /// moved earlier.
+    /// The user's file with the servers that an installation moves. Servers that the same
+    /// installation moved earlier are removed if it no longer moves them.
     fn moved(
         &self,
         archive: &Archive,
@@ -238,7 +238,7 @@ impl<'a> Installer<'a> {
     }
 
     /// Carries out a plan: writes the record for the uninstallation, then the files in order. If
-    /// one of them changed after planning, nothing is written.
+    /// one of the files changed after planning, nothing is written.
     pub fn carry_out(&self, plan: &InstallPlan) -> Result<(), InstallError> {
         let directory = self.locations.installed();
         let of_directory = |cause| InstallError::Record { path: directory.clone(), cause };
@@ -264,7 +264,7 @@ impl<'a> Installer<'a> {
         if let Some(ledger) = plan.ledger.as_ref().filter(|ledger| ledger.copies.is_empty()) {
             archive::remove(&archive::ledger_file(&directory, ledger))?;
             if let (true, Some(folder)) = (ledger.made_directory, ledger.path.parent()) {
-                // Removing the directory fails if it is not empty.
+                // An error is ignored: removing the directory fails if it is not empty.
                 let _still_used = fs::remove_dir(folder);
             }
         }
@@ -293,7 +293,7 @@ impl<'a> Installer<'a> {
         };
         done.map_err(|error| error.or_io(|cause| failed(cause).into()))?;
         if let (Owner::Package, None, Some(folder)) = (file.owner, after, path.parent()) {
-            // The directory is removed with its last file.
+            // The directory is removed if this was its last file.
             let _still_used = fs::remove_dir(folder);
         }
         Ok(())
@@ -311,7 +311,7 @@ struct UserFile {
     file: FileChange,
     moved: Vec<String>,
     stay: Vec<Staying>,
-    /// All copies of hosts' servers in the file.
+    /// All copies of hosts' servers that the user's file contains.
     copies: Vec<Copy>,
     ledger: Option<Ledger>,
 }

@@ -1,5 +1,5 @@
-//! Records, between two commands, which servers the user's configuration files name and whether
-//! they hold rules. If a file is damaged later, the names stay reserved and the rules are treated
+//! Records, for later commands, which servers the user's configuration files name and whether the
+//! files hold rules. If a file is damaged later, the names stay reserved and the rules are treated
 //! as unreadable.
 
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ const MOST_NAMES: usize = 1_000;
 /// for are dropped.
 const MOST_FILES: usize = 1_000;
 
-/// The records of earlier commands.
+/// The records that earlier commands stored about configuration files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum KnownFiles {
     Read(FileRecords),
@@ -89,7 +89,7 @@ impl KnownFiles {
             serde_json::to_vec(&known.updated(files, layers)).map(Some).map_err(io::Error::from)
         });
         if let Err(UpdateError::Io(error) | UpdateError::Change(error)) = written {
-            // A full or read-only disk must not fail a command.
+            // The error is only logged: a full or read-only disk must not make a command fail.
             tracing::debug!(%error, "cannot record the names of servers");
         }
     }
@@ -130,15 +130,15 @@ impl KnownFiles {
     }
 }
 
-/// Whether a file was removed. A broken symbolic link or an inaccessible directory is damage
-/// instead.
+/// Whether nothing exists at the path of a file. A broken symbolic link and an inaccessible
+/// directory are treated as damage to the file instead.
 pub(crate) fn is_gone(path: &Path) -> bool {
     let looked = path.symlink_metadata();
     looked.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
-/// Whether a file that can be parsed holds a faulty rule. It is then recorded as a file with rules,
-/// in case it cannot be parsed later.
+/// Whether a file that can be parsed holds a faulty rule. Such a file is recorded as one with
+/// rules, in case it cannot be parsed later.
 fn has_broken_rules(layer: &Layer) -> bool {
     let problems = &layer.file.diagnostics;
     let parses = !problems.iter().any(|problem| problem.kind.invalidates_file());

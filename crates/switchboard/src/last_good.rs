@@ -16,7 +16,7 @@ pub struct LastGood {
 }
 
 impl LastGood {
-    /// All configuration files that were looked for.
+    /// All configuration files that the last load looked for.
     pub(crate) fn files(&self) -> &[PathBuf] {
         &self.files
     }
@@ -48,7 +48,8 @@ impl LastGood {
         Some(Layer { source: good.source.clone(), file })
     }
 
-    /// The versions for the next load: those of `layers` that are or once were good.
+    /// The last good versions for the next load: the `layers` that are valid, or replaced by their
+    /// last good version.
     pub(crate) fn then<'f>(
         &self,
         layers: Vec<Layer>,
@@ -63,7 +64,8 @@ impl LastGood {
     }
 }
 
-/// The first error of a file that is invalid as a whole, or whose rules are unreadable.
+/// The first error of a file that is invalid as a whole, or whose rules are unreadable; `None` for
+/// any other file.
 fn unusable(layer: &Layer) -> Option<ConfigOrigin> {
     let spoils = |problem: &&Diagnostic| match layer.source.tier {
         Tier::User => problem.is_error() && problem.hides_rules(),

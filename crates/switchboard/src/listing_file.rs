@@ -1,5 +1,5 @@
-//! The cache file of a server's lists: one for each definition and credential. Its name is a keyed
-//! digest, so that it reveals neither.
+//! The cache file of a server's lists: one for each definition and credential. The file's name is a
+//! keyed digest, which reveals neither.
 
 use std::collections::HashSet;
 use std::convert::Infallible;
@@ -52,7 +52,7 @@ pub(crate) struct ListingFile {
     tokens: PathBuf,
 }
 
-/// The path and digest of the file for one credential.
+/// The path and digest of the cache file for one credential.
 pub(crate) struct Located {
     pub(crate) path: PathBuf,
     /// The digest that the file must contain to be valid.
@@ -66,7 +66,7 @@ pub(crate) struct CacheIndex {
     names: HashSet<OsString>,
 }
 
-/// The cached data of a server.
+/// The content of a server's cache file.
 pub(crate) struct Cached {
     pub(crate) path: PathBuf,
     pub(crate) listing: Result<(RawListing, Refresh), Miss>,
@@ -119,19 +119,19 @@ impl ListingFile {
         self.stored.as_ref().map(|_| vault::index_version(&self.tokens))
     }
 
-    /// The identity of the stored sign-in.
+    /// The identity of the stored sign-in; `None` without one.
     pub(crate) fn stored_identity(&self) -> Option<String> {
         let (holder, kind) = self.stored.as_ref()?;
         vault::identity(&self.tokens, holder, *kind)
     }
 
-    /// The file for lists that were requested with this identity.
+    /// The cache file for lists that were requested with this identity.
     pub(crate) fn listed_with(&self, identity: Option<&str>) -> io::Result<Located> {
         let set = Some(self.offer.set_or_usual());
         Ok(self.located(&established_key(&self.key)?, identity, set))
     }
 
-    /// The file for the stored sign-in, if the cache has a key.
+    /// The cache file for the stored sign-in; an error if the cache has no key.
     pub(crate) fn known(&self) -> io::Result<Located> {
         let key = read_key(&self.key).ok_or(io::ErrorKind::NotFound)?;
         let set = Some(self.offer.set_or_usual());
@@ -172,7 +172,7 @@ impl ListingFile {
         others.filter_map(read).collect()
     }
 
-    /// The cached lists, with an index read for this server alone.
+    /// The cached lists for the stored sign-in. Reads the index of the cache for this server alone.
     pub(crate) fn cached(&self, now: u64) -> Option<Cached> {
         self.look(&self.index(), now).0
     }
@@ -184,7 +184,8 @@ impl ListingFile {
             Err(_) => return Some(Cached { path, listing: Err(Miss::Damaged), era: None }),
         };
         let listing = disk::decode(&bytes, &digest, now).and_then(|found| {
-            // The definition may have another credential by now.
+            // While the credential of the entry is unknown, private lists may belong to another
+            // credential.
             let private = found.0.scope == Some(CacheScope::Private);
             match self.identity.certainty {
                 Certainty::Unknown if private => Err(Miss::OtherCredential),
@@ -198,7 +199,7 @@ impl ListingFile {
         Some(Cached { path, listing, era })
     }
 
-    /// Stores the failure of the server.
+    /// Stores why the server failed, for later commands.
     pub(crate) fn remember(&self, failure: &KnownFailure) -> io::Result<()> {
         let key = established_key(&self.key)?;
         let identity = self.stored_identity();
@@ -208,7 +209,7 @@ impl ListingFile {
         kept.map_err(|error| error.or_io(|io| io))
     }
 
-    /// Removes the stored failure.
+    /// Removes the stored failure of the server.
     pub(crate) fn forget_failure(&self) {
         let Some(key) = read_key(&self.key) else { return };
         let identity = self.stored_identity();
@@ -223,13 +224,13 @@ impl ListingFile {
         self.offer.set()
     }
 
-    /// The file of the known failure, which does not depend on capabilities.
+    /// The file with the server's last failure, which does not depend on client capabilities.
     fn failure(&self, key: &[u8; KEY_BYTES], identity: Option<&str>) -> Located {
         let Located { path, digest } = self.located(key, identity, None);
         Located { path: path.with_extension(FAILURE), digest }
     }
 
-    /// The file for the lists of clients with these capabilities.
+    /// The cache file for the lists of clients with these capabilities.
     fn located(
         &self,
         key: &[u8; KEY_BYTES],
@@ -283,7 +284,7 @@ fn established_key(path: &Path) -> io::Result<[u8; KEY_BYTES]> {
     let mut key = [0; KEY_BYTES];
     getrandom::fill(&mut key).map_err(io::Error::other)?;
     let made = SharedFile::guarded(path.to_owned()).update(|present| {
-        // Another process may have created it first.
+        // Another process may have created the key first.
         match present.and_then(|present| present.try_into().ok()) {
             Some(theirs) => {
                 key = theirs;
@@ -296,8 +297,8 @@ fn established_key(path: &Path) -> io::Result<[u8; KEY_BYTES]> {
     Ok(key)
 }
 
-/// Removes temporary files of killed writers, and files of definitions and credentials that are no
-/// longer used.
+/// Removes temporary files that killed processes left behind, and files of definitions and
+/// credentials that are no longer used.
 pub(crate) fn sweep(directory: &Path) -> io::Result<()> {
     SharedFile::sweep_directory(directory)?;
     let Ok(entries) = fs::read_dir(directory) else { return Ok(()) };

@@ -50,7 +50,7 @@ pub struct Loaded {
     pub trust_problem: Option<TrustError>,
     /// The first error of each file whose last good version is used instead.
     pub stale: Vec<ConfigOrigin>,
-    /// The last good versions, for the next load.
+    /// The last good version of each configuration file, for the next load.
     pub good: LastGood,
 }
 
@@ -136,7 +136,7 @@ pub fn load(
     load_again(environment, locations, options, &LastGood::default())
 }
 
-/// Like [`load`], with the last good versions of files that cannot be parsed.
+/// Like [`load`], but uses the last good version of a file that cannot be parsed.
 pub fn load_again(
     environment: &Environment,
     locations: &Paths,
@@ -173,7 +173,8 @@ pub fn load_again(
         },
     );
     let Gathered { files, layers, stale } = all;
-    // A valid file lists all its names; for a damaged one, its earlier names stay reserved.
+    // A damaged file may not show all its servers, so the names of its last valid version stay
+    // reserved.
     let damaged = |layer: &&Layer| layer.source.tier == Tier::User && !is_sound(layer);
     for layer in layers.iter().filter(damaged) {
         config.reserve(known.servers(&layer.source.path), Tier::User);
@@ -184,7 +185,7 @@ pub fn load_again(
     Ok(Loaded { config, files, user_file, trust_problem, stale, good })
 }
 
-/// Removes temporary files of killed writers.
+/// Removes temporary files that killed processes left behind.
 fn sweep(own: &Path, locations: &Paths) {
     let swept = SharedFile::elsewhere(own, &locations.locks(), Privacy::Private)
         .and_then(|file| file.sweep())
@@ -209,7 +210,7 @@ pub(crate) fn user_file(
     }
 }
 
-/// Reads only Switchboard's own layers.
+/// Reads only Switchboard's own layers, not those of hosts.
 pub(crate) fn own_layers(
     environment: &Environment,
     locations: &Paths,
@@ -231,14 +232,14 @@ pub(crate) fn own_layers(
     }
 }
 
-/// The recorded state of files from earlier loads.
+/// The state of configuration files that earlier loads recorded.
 #[derive(Clone, Copy)]
 pub(crate) struct Earlier<'a> {
     pub(crate) last_good: &'a LastGood,
     pub(crate) known: &'a KnownFiles,
 }
 
-/// The files that were looked for, and the layers read from them.
+/// The configuration files that were looked for, and the layers read from them.
 #[derive(Default)]
 pub(crate) struct Gathered {
     files: Vec<FileState>,

@@ -47,7 +47,7 @@ impl LogLevel {
         }
     }
 
-    /// The parameters of `logging/setLevel`.
+    /// The parameters of `logging/setLevel` for this level.
     pub(crate) fn params(self) -> Args {
         Args::of("level", Value::from(self.as_str()))
     }

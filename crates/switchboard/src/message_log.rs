@@ -37,11 +37,11 @@ pub enum LogLimit {
 }
 
 /// The most detailed messages that are logged. If each layer has a filter, `tracing` reports an
-/// event as enabled even if every layer drops it; this limit saves each call the cost of preparing
-/// such events.
+/// event as enabled even if every layer drops it; with the limit, calls do not prepare events that
+/// would be dropped.
 static LIMIT: AtomicU8 = AtomicU8::new(LogLimit::Messages as u8);
 
-/// Sets the limit; without it, the subscriber alone decides.
+/// Limits which messages are logged. Without a limit, the `tracing` subscriber alone decides.
 pub fn limit(most: LogLimit) {
     LIMIT.store(most as u8, Ordering::Relaxed);
 }
@@ -53,7 +53,7 @@ fn is_wanted(wanted: LogLimit) -> bool {
 /// The maximum length, in characters, of the name of a method or tool in a log line.
 const NAME: usize = 100;
 
-/// The target for the messages of a connection.
+/// The `tracing` target for the messages of a connection.
 #[derive(Clone, Copy, Debug)]
 enum LogTarget {
     Nothing,
@@ -69,8 +69,8 @@ pub(crate) struct Watcher {
     secrets: Secrets,
 }
 
-/// The secrets to mask. They are shared, because tokens are refreshed while messages are logged.
-/// The mutex is locked only briefly, never across an `await`.
+/// The secrets to mask in logged messages. The list is shared, because tokens are refreshed while
+/// messages are logged. The mutex is locked only briefly, never across an `await`.
 type Secrets = Arc<Mutex<KnownSecrets>>;
 
 fn add_headers(secrets: &Secrets, headers: &HeaderMap) {

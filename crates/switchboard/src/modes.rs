@@ -1,4 +1,5 @@
-//! All modes of a session except calls. Most answer from a snapshot; a few connect.
+//! All kinds of requests except calls. Most are answered from a snapshot of the catalog; a few
+//! connect a server.
 
 mod resources;
 mod status;
@@ -62,7 +63,7 @@ fn page_for(
     page
 }
 
-/// A snapshot that contains this server's lists; connects if there is none.
+/// A snapshot that contains this server's lists. Connects the server if it was never listed.
 pub(crate) async fn listed(
     session: &Session,
     catalog: Arc<Catalog>,
@@ -109,8 +110,8 @@ pub(crate) async fn search(
     })
 }
 
-/// Moves servers that are starting or failed recently from `not_listed` to `unavailable`:
-/// connecting does not help there.
+/// Moves servers that are starting or failed recently from `not_listed` to `unavailable`: an
+/// explicit connect would not help.
 fn sort_out_unlisted(session: &Session, catalog: &Catalog, page: &mut SearchPage) {
     let failure = |server: &ServerName| catalog.shelf(server).and_then(Shelf::failure).cloned();
     page.not_listed.retain(|server| {
@@ -151,7 +152,8 @@ async fn first_listings(session: &Session) {
     }
 }
 
-/// The tool that a search with arguments means.
+/// The tool that a search with arguments calls; an error if no match is clearly the best or
+/// `searchCalls` is off.
 fn meant(
     session: &Session,
     catalog: &Catalog,
@@ -199,7 +201,7 @@ pub(crate) fn instructions(session: &Session, server: &str) -> Result<Reply, Fai
     Ok(Reply::Instructions { server, text })
 }
 
-/// Connects regardless of back-off; a connected server is listed again.
+/// Connects a server regardless of back-off, or lists it again if it is already connected.
 pub(crate) async fn connect(
     session: &Session,
     server: &str,

@@ -1,5 +1,5 @@
-//! Handlers for notifications of servers. The session's host is notified at once, but at most once
-//! a second; the model receives them with the next reply.
+//! Handlers for notifications of servers. The session's host receives the notifications at most
+//! once a second; the model receives them with the next reply.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -28,7 +28,7 @@ const QUIET: Duration = Duration::from_secs(1);
 /// skipped.
 const WAITING_STEPS: usize = 16;
 
-/// The handlers of all sessions; cheap to clone.
+/// The notification handlers of all sessions; cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Notices {
     shared: Arc<NoticesState>,
@@ -36,13 +36,15 @@ pub(crate) struct Notices {
 
 #[derive(Debug, Default)]
 struct NoticesState {
-    /// The handlers of each session. The mutex is locked only briefly, never across an `await`.
+    /// The notification handlers of each session. The mutex is locked only briefly, never across an
+    /// `await`.
     desks: Mutex<HashMap<SessionId, Desk>>,
-    /// Number of sessions with handlers. At zero, calls skip this module.
+    /// The number of sessions with notification handlers. If it is zero, calls do no work for
+    /// handlers.
     listening: AtomicUsize,
 }
 
-/// The handlers of one session.
+/// The notification handlers of one session.
 #[derive(Debug)]
 struct Desk {
     handlers: Vec<NoticeFilter>,
@@ -72,7 +74,7 @@ impl Reach {
 }
 
 impl Notices {
-    /// Registers a handler and returns its id; `None` if there are too many.
+    /// Registers a handler and returns its id; `None` if the session has too many handlers.
     pub(crate) fn register(
         &self,
         gateway: &Gateway,
@@ -124,7 +126,8 @@ impl Notices {
         }
     }
 
-    /// The notifications since the last call, as one line.
+    /// The notifications that the session's handlers received since this method was last called, as
+    /// one line.
     pub(crate) fn take_line(&self, session: SessionId) -> Option<String> {
         if self.has_no_handlers() {
             return None;
@@ -146,7 +149,7 @@ impl Notices {
         let pass_on = |step: Raw| {
             self.hear(&server, NotificationKind::Progress, Some(&step), reach);
             if let Some(requested) = &requested {
-                // A slow reader misses progress, never the result.
+                // A slow reader misses progress notifications, never the result.
                 let _lagging = requested.try_send(step);
             }
         };

@@ -33,7 +33,7 @@ pub struct Paths {
     pub state: PathBuf,
     /// The directory of files that other programs load, such as the package for Pi.
     pub data: PathBuf,
-    /// The directories of other programs whose files are read.
+    /// The directories of other programs whose files Switchboard reads.
     pub others: Others,
 }
 
@@ -111,8 +111,8 @@ impl Paths {
         self.state.join("trust.json")
     }
 
-    /// The file that records which servers each configuration file named, and whether it held
-    /// rules. It is used when a file is damaged later.
+    /// The file that records which servers each configuration file named, and whether that file
+    /// held rules. The records are used if a configuration file is damaged later.
     pub(crate) fn known_files(&self) -> PathBuf {
         self.state.join("known-files.json")
     }
@@ -132,7 +132,7 @@ impl Paths {
         self.state.join("installed")
     }
 
-    /// The installation record of earlier versions, for one host.
+    /// The installation record of one host, as earlier versions wrote it.
     pub(crate) fn installed_earlier(&self, target: Target) -> PathBuf {
         self.state.join(format!("installed-{target}.json"))
     }
@@ -200,12 +200,13 @@ fn exposed(directory: &Path) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, message)
 }
 
-/// The number of such shortages. It is counted globally, because readers handle the errors, and a
-/// load only compares the number before and after.
+/// The number of times that this process lacked a file descriptor or memory to open a file. The
+/// counter is global, because the readers of files handle the errors, and a load only compares the
+/// number before and after.
 static SHORTAGES: AtomicU64 = AtomicU64::new(0);
 
-/// How often this process lacked a file descriptor or memory to open a file. While that lasts, a
-/// file that seems to be missing may exist.
+/// How often this process lacked a file descriptor or memory to open a file. During such a
+/// shortage, a file that seems to be missing may exist.
 pub(crate) fn shortages() -> u64 {
     SHORTAGES.load(Ordering::Relaxed)
 }
@@ -214,7 +215,7 @@ pub(crate) fn shortages() -> u64 {
 /// and a device may never end.
 pub fn open_regular(path: &Path) -> io::Result<Option<File>> {
     match open_with(path, OFlags::empty()) {
-        // A parent that is a file also means that the file does not exist.
+        // If a parent of the path is a file, nothing exists at the path.
         Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(None),
         opened => opened,
     }
@@ -301,7 +302,7 @@ fn read_unless_others(path: &Path, forbidden: u32) -> Result<Option<Vec<u8>>, Un
     read_all(file).map(Some).map_err(Unread::Io)
 }
 
-/// The timeout for a lock. A process holds it for milliseconds while it changes a file.
+/// The timeout for taking a lock. A process holds a lock for milliseconds, while it changes a file.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 
 /// The maximum pause between two attempts to take a lock.
@@ -313,8 +314,8 @@ struct LockHeld {
     path: PathBuf,
 }
 
-/// Locks against changes of the file at `path` by other processes. The wait is limited, because a
-/// server could hold the lock file.
+/// Locks the lock file at `path`, and creates it if necessary. The wait is limited, because a
+/// server could hold the lock.
 pub(crate) fn lock(path: &Path) -> io::Result<Lock> {
     private_dir(path.parent().unwrap_or(Path::new(".")))?;
     lock_within(path, LOCK_WAIT)
@@ -377,7 +378,7 @@ pub(crate) fn append_rotating(path: &Path, bytes: &[u8], limit: u64) -> io::Resu
     open_to_append(path)?.write_all(bytes)
 }
 
-/// Opens a private file of the user to append to; removes the permissions of others.
+/// Opens a private file of the user to append to it; removes the permissions of other users.
 pub fn open_trace(path: &Path) -> io::Result<File> {
     let file = open_to_append(path)?;
     if file.metadata()?.uid() != rustix::process::geteuid().as_raw() {

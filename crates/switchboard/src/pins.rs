@@ -94,7 +94,7 @@ impl Survey {
         all
     }
 
-    /// All definitions of the tool with this name.
+    /// All definitions of the tool with this name, one from each listing that has the tool.
     fn named(&self, tool: &str) -> Result<Vec<Arc<Entry>>, Failure> {
         let (mut entries, mut failure) = (Vec::new(), None);
         for view in &self.views {

@@ -1,8 +1,8 @@
 //! The reaper: the process that ends all servers if the gateway is killed.
 //!
 //! A program with a [`Gateway`](crate::Gateway) enables it by calling [`run_if_asked`] first in
-//! `main`. Without it, servers run in plain process groups: they survive if the gateway is killed,
-//! and filters over results cannot run.
+//! `main`. Without that call, servers run in plain process groups: the servers survive if the
+//! gateway is killed, and filters over results cannot run.
 
 pub use switchboard_reaper::can_confine;
 

@@ -81,14 +81,14 @@ impl Lookup {
         matches!(self, Lookup::LogLevel | Lookup::Unsubscribe)
     }
 
-    /// The lookup of an MCP method.
+    /// The lookup with this MCP method; `None` if the method is no lookup.
     pub fn of_method(method: &str) -> Option<Lookup> {
         Lookup::ALL.into_iter().find(|lookup| lookup.method() == method)
     }
 }
 
-/// Methods that are not lookups: the session itself answers `initialize` and `ping`, and the others
-/// pass the pipeline.
+/// The MCP methods that are not lookups: the session itself answers `initialize` and `ping`;
+/// requests of the other methods pass the pipeline.
 const OURS: [&str; 5] = ["initialize", "ping", "tools/call", "resources/read", "prompts/get"];
 
 /// A method that only the server defines, not an MCP revision.
@@ -96,8 +96,8 @@ const OURS: [&str; 5] = ["initialize", "ping", "tools/call", "resources/read", "
 pub struct Foreign<'m>(&'m str);
 
 impl<'m> Foreign<'m> {
-    /// `None` for a spelling variant of an MCP method: a lenient server could accept it, which
-    /// would bypass the gate.
+    /// Accepts a method that MCP does not define. `None` for a spelling variant of an MCP method: a
+    /// lenient server could accept the variant, which would bypass the gate.
     pub fn method(method: &'m str) -> Option<Foreign<'m>> {
         let lookups = Lookup::ALL.iter().map(|lookup| lookup.method());
         let is_known = |known: &str| method.trim().eq_ignore_ascii_case(known);
@@ -139,7 +139,7 @@ impl Session {
         Ok(answer)
     }
 
-    /// Ends a subscription. Succeeds if there is none.
+    /// Ends the subscription to a resource. Succeeds also if there is none.
     pub async fn unsubscribe(&self, uri: &str, caller: &Caller) -> Result<(), Failure> {
         let Some(subscription) = self.take_subscription(uri) else { return Ok(()) };
         let Subscription { server, uri, .. } = subscription;
@@ -152,7 +152,8 @@ impl Session {
         ended.map(drop).map_err(|error| explain::lookup(error, &server))
     }
 
-    /// Ends these subscriptions without waiting. The gateway keeps the task until it shuts down.
+    /// Ends the subscriptions to these resources in a background task of the gateway, without
+    /// waiting for the server.
     pub fn unsubscribe_in_background(self: &Arc<Self>, uris: Vec<String>) {
         let session = Arc::clone(self);
         self.gateway().run_beside(async move {
@@ -240,7 +241,8 @@ impl Session {
             return self.subscribe_at(server, (&uri, uri.clone()), params, caller).await;
         }
         if lookup.is_kept() && self.lease(server).await?.is_stateless() {
-            // The level is already recorded: each later request to a stateless server carries it.
+            // The log level is already recorded: each later request to a stateless server carries
+            // the level.
             return Ok(Raw::from_json("{}".to_owned()));
         }
         let answer = self.pass_on(server, lookup.method(), params, caller).await?;
@@ -285,7 +287,7 @@ impl Session {
             | Lookup::LogLevel
             | Lookup::Unsubscribe => return Ok(()),
         };
-        // The listing is needed to resolve the names.
+        // Connects the server, because its listing is needed to resolve the names.
         let _listed = self.lease(server).await?;
         if let Some(uri) = &uri {
             modes::refuse_denied(self, server, &Reference::Resource(uri))?;

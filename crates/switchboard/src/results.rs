@@ -1,4 +1,5 @@
-//! The result store: keeps results that are too large for an answer, to be read without another call.
+//! The result store: keeps results that are too large for a reply, so that they can be read without
+//! another call.
 
 mod files;
 pub(crate) mod leftovers;
@@ -24,10 +25,10 @@ use crate::paths;
 use crate::secret::unguessable;
 use crate::select::{self, JqFilter, SelectError};
 
-/// The maximum size of one session's results; the oldest are removed first.
+/// The maximum size of one session's results, in bytes; the oldest are removed first.
 const QUOTA: usize = 256 * 1024 * 1024;
 
-/// The maximum size of the results of all sessions of this user.
+/// The maximum size of the results of all sessions of this user, in bytes.
 const QUOTA_OF_ALL: u64 = 1024 * 1024 * 1024;
 
 /// The maximum number of binary parts of one result that are stored.
@@ -77,7 +78,7 @@ pub(crate) struct Unselected {
     /// The output beside the error: the parts that no filter applies to, or the whole result if it
     /// is not stored.
     pub(crate) shown: CallOutput<'static>,
-    /// The id of the stored result.
+    /// The id of the stored result; `None` if it is not stored.
     pub(crate) id: Option<String>,
 }
 
@@ -183,7 +184,8 @@ impl Results {
         }
     }
 
-    /// The output with its binary parts stored in files.
+    /// Stores the binary parts of an output in files, and returns the output with the paths of the
+    /// files.
     async fn settled(
         self: &Arc<Self>,
         output: CallOutput<'static>,
@@ -197,7 +199,7 @@ impl Results {
         blocking(move || results.save_blobs(output, form)).await
     }
 
-    /// Stores a result; `None` if that fails.
+    /// Stores a result and returns its id; `None` if that fails.
     async fn keep(self: &Arc<Self>, whole: Arc<Whole>) -> Option<String> {
         let id = match self.lifetime {
             Lifetime::Unstored => return None,
@@ -302,7 +304,7 @@ impl Results {
     }
 }
 
-/// Whether all outputs of a filter are `null`, or there are none.
+/// Whether a filter selected nothing: all its outputs are `null`, or it has none.
 fn is_nothing(selected: &str) -> bool {
     selected.lines().all(|line| line == "null")
 }

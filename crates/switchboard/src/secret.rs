@@ -36,12 +36,12 @@ impl Secret {
         Secret(Zeroizing::new(text.into()))
     }
 
-    /// The plain text, for the code that needs it.
+    /// The plain text of the secret, for the code that needs it.
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// The plain text, for an owner that wipes it.
+    /// The plain text of the secret, for a caller that wipes it from memory after use.
     pub(crate) fn reveal(mut self) -> String {
         std::mem::take(&mut self.0)
     }
@@ -92,7 +92,7 @@ impl Token {
         let path = paths.http_token();
         let mut token = None;
         let made = SharedFile::guarded(path.clone()).update(|_| {
-            // Another process may have created it first.
+            // Another process may have created the token first.
             token = Token::existing(paths)?;
             if token.is_some() {
                 return Ok(None);
@@ -106,7 +106,7 @@ impl Token {
         token.ok_or(TokenError::Damaged { path })
     }
 
-    /// The user's token, if it exists.
+    /// The user's token; `None` if none has been created.
     pub fn existing(paths: &Paths) -> Result<Option<Token>, TokenError> {
         let path = paths.http_token();
         let bytes = match paths::read_secret(&path) {

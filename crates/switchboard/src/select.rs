@@ -1,7 +1,7 @@
 //! jq filters over results.
 //!
-//! A filter of one line can run forever or exhaust memory, and the interpreter has no step limit.
-//! So each filter runs in a process of its own (`child`), which executes this program again.
+//! Even a filter of one line can run forever or exhaust memory, and the interpreter has no step
+//! limit. So each filter runs in a process of its own (`child`), which executes this program again.
 
 mod child;
 mod language;
@@ -26,16 +26,16 @@ pub(crate) use child::run_if_asked;
 /// The maximum length of a filter, in bytes.
 const LONGEST: usize = 8 << 10;
 
-/// The limit of processor time.
+/// The maximum processor time of a filter.
 const PROCESSOR: Duration = Duration::from_secs(2);
 
-/// The limit of wall-clock time.
+/// The maximum wall-clock time of a filter.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The limit of memory in bytes, including the result.
+/// The maximum memory of a filter process, in bytes, including the result that it reads.
 const MEMORY: u64 = 256 << 20;
 
-/// The limit of output in bytes.
+/// The maximum size of a filter's output, in bytes.
 const OUTPUT: usize = 16 << 20;
 
 /// The maximum number of filters that run at the same time; further filters wait.
@@ -115,7 +115,8 @@ pub(crate) async fn run(filter: &str, json: Option<&str>) -> Result<String, Sele
     }
 }
 
-/// Maps the exit status. Exhausted memory and stack overflow both kill the process by a signal.
+/// Converts the exit status of the filter process. Exhausted memory and stack overflow both kill
+/// the process by a signal.
 fn filter_exit(status: ExitStatus) -> Result<FilterExit, SelectError> {
     match (status.code(), status.signal()) {
         (Some(code), _) => FilterExit::of(code).ok_or(SelectError::Broken),
@@ -124,12 +125,13 @@ fn filter_exit(status: ExitStatus) -> Result<FilterExit, SelectError> {
     }
 }
 
-/// Starts the process, sends the request and reads the output. Dropping the future kills the
+/// Starts the filter process, sends the request and reads the output. Dropping the future kills the
 /// process.
 async fn converse(request: &[u8]) -> io::Result<(ExitStatus, Vec<u8>)> {
     let (ours, theirs) = Socket::pair()?;
     ours.set_nonblocking(true)?;
-    // Closing the socket ends the process, so it stays open until the process has exited.
+    // Closing the socket ends the filter process, so the socket stays open until the process has
+    // exited.
     let mut lifeline = UnixStream::from_std(ours)?;
     let mut process = start(theirs)?;
     let sending = async {

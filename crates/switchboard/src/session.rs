@@ -57,13 +57,13 @@ pub struct Session {
     connections: Connections,
     /// The number of callers made by [`Session::lone_caller`].
     lone_callers: AtomicU32,
-    /// The connections that are held until the session ends.
+    /// Leases that hold connections open until the session ends.
     opened: Mutex<Vec<Lease>>,
     /// The subscriptions by the client's URI of the resource.
     subscriptions: Mutex<HashMap<String, Subscription>>,
 }
 
-/// Whether a session shares the servers' connections with others.
+/// Whether a session shares the servers' connections with other sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Connections {
     /// Connections are shared, except those to servers that send requests to their client.
@@ -188,8 +188,8 @@ impl Session {
         Ok(lease)
     }
 
-    /// Returns the lease, or reconnects if the user has signed in or out since: the connection's
-    /// session and listing belong to the old sign-in.
+    /// Returns the lease, or reconnects if the user has signed in or out since the connection was
+    /// opened: its session and listing belong to the old sign-in.
     async fn as_signed_in(&self, server: &ServerName, lease: Lease) -> Result<Lease, Failure> {
         // The directory drops a listing as soon as the stored secret changes, while the connection
         // still uses the old one.
@@ -203,8 +203,8 @@ impl Session {
         upstream.lease().await.map_err(|error| explain::lease(error, server))
     }
 
-    /// Lists the server again if a program returned another credential for it. That may be a new
-    /// token of the same user, so the connection stays.
+    /// Lists the server again if a program returned another credential for it. The connection
+    /// stays, because the credential may be a new token of the same user.
     async fn listed_as_signed_in(
         &self,
         server: &ServerName,
@@ -236,14 +236,14 @@ impl Session {
         self.gateway.open_upstream(server, &self.listener, self.connections)
     }
 
-    /// Closes the connection that this session uses, if there is one.
+    /// Closes the connection that this session uses for the server, if there is one.
     pub(crate) async fn close_connection(&self, server: &ServerName) {
         if let Some(upstream) = self.find_upstream(server) {
             upstream.disconnect().await;
         }
     }
 
-    /// The servers that are connecting.
+    /// The servers that are connecting now, with their progress.
     pub fn connecting(&self) -> Vec<(ServerName, Underway)> {
         let catalog = self.catalog();
         let underway =
@@ -264,7 +264,7 @@ impl Session {
         self.listener.session
     }
 
-    /// Holds a connection until the session ends.
+    /// Holds a connection open until the session ends.
     pub(crate) fn keep(&self, lease: Lease) {
         lock(&self.opened).push(lease);
     }
@@ -277,7 +277,7 @@ impl Session {
         lock(&self.subscriptions).remove(uri)
     }
 
-    /// Leases a connection that this session owns.
+    /// Leases a connection that only this session uses.
     pub(crate) async fn own_lease(&self, server: &ServerName) -> Result<Lease, Failure> {
         let upstream = self.gateway.open_own_upstream(server, &self.listener)?;
         upstream.lease().await.map_err(|error| explain::lease(error, server))

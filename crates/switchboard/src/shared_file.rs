@@ -18,7 +18,7 @@ const TRIES: usize = 5;
 /// The maximum number of symbolic links that are followed in a row.
 const MAX_LINKS: usize = 16;
 
-/// A file, its lock, and its permissions.
+/// A file that several processes use, its lock file, and its permissions.
 #[derive(Clone, Debug)]
 pub(crate) struct SharedFile {
     path: PathBuf,
@@ -33,11 +33,11 @@ pub(crate) enum Privacy {
     Private,
     /// Other users have no access, and must not be able to replace the file.
     Guarded,
-    /// The umask decides.
+    /// The umask of the process decides the permissions.
     Usual,
 }
 
-/// Why a file was not changed.
+/// Why a shared file was not changed.
 #[derive(Debug)]
 pub(crate) enum UpdateError<E> {
     Io(io::Error),
@@ -100,7 +100,8 @@ impl SharedFile {
             let after = change(before.as_deref()).map_err(UpdateError::Change)?;
             let Some(after) = after else { return Ok(()) };
             let written = self.write_beside(&after)?;
-            // Programs that ignore the lock may have written the file; their changes are kept.
+            // The file is replaced only if its content is still `before`: a program that ignores
+            // the lock may have written the file, and its change must not be lost.
             if paths::read(&self.path)? == before {
                 written.persist(&self.path).map_err(|error| error.error)?;
                 File::open(self.directory())?.sync_all()?;
@@ -132,7 +133,8 @@ impl SharedFile {
         Ok(lock)
     }
 
-    /// Removes temporary files of killed writers, unless another process is writing.
+    /// Removes temporary files that killed processes left behind, unless another process is
+    /// writing.
     pub(crate) fn sweep(&self) -> io::Result<()> {
         if !self.leftovers().is_empty() && paths::try_lock(&self.lock)?.is_some() {
             self.remove_leftovers()?;
@@ -140,7 +142,8 @@ impl SharedFile {
         Ok(())
     }
 
-    /// Removes temporary files of killed writers for all files of one of Switchboard's directories.
+    /// Removes temporary files that killed processes left behind in one of Switchboard's
+    /// directories.
     pub(crate) fn sweep_directory(directory: &Path) -> io::Result<()> {
         let Ok(entries) = fs::read_dir(directory) else { return Ok(()) };
         for entry in entries.flatten() {
@@ -211,14 +214,14 @@ impl SharedFile {
             .collect()
     }
 
-    /// Removes temporary files of killed writers. The caller holds the lock, so no other process is
-    /// writing.
+    /// Removes temporary files that killed processes left behind. The caller holds the lock, so no
+    /// other process is writing.
     fn remove_leftovers(&self) -> io::Result<()> {
         self.leftovers().iter().try_for_each(fs::remove_file)
     }
 }
 
-/// The suffix of temporary files.
+/// The suffix of the names of temporary files.
 const SUFFIX: &str = ".switchboard-new";
 
 /// Keeps the owner, group and mode of the file, so that the same users have access.
@@ -238,7 +241,7 @@ pub(crate) fn end_of_links(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_path_buf();
     for _ in 0..MAX_LINKS {
         let Ok(target) = fs::read_link(&path) else {
-            // The parent is canonicalized, so that one file has one path.
+            // The parent directory is canonicalized, so that each file has exactly one path.
             let parent = path.parent().and_then(|parent| parent.canonicalize().ok());
             return Ok(match (parent, path.file_name()) {
                 (Some(parent), Some(name)) => parent.join(name),

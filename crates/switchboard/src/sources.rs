@@ -10,7 +10,7 @@ use switchboard_core::config::pi_servers;
 
 use crate::paths::{self, Paths};
 
-/// A possible configuration file.
+/// A place where a configuration file may exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Candidate {
     pub(crate) path: PathBuf,
@@ -107,8 +107,8 @@ pub(crate) fn of_host(paths: &Paths, project: &Path, host: Host) -> Vec<Candidat
     let mut files: Vec<Candidate> = users.collect();
     for path in projects {
         let path = project.join(path);
-        // If the project is the home directory, the user's file can also be a project file. It is
-        // listed once, as the user's.
+        // If the project is the home directory, the user's file can also be a project file. The
+        // file is listed once, as the user's.
         if files.iter().all(|known| known.path != path) {
             files.push(Candidate { path, tier: Tier::Project, form });
         }
@@ -159,7 +159,7 @@ impl Candidate {
         ConfigSource { path: self.path.to_string_lossy().into(), tier: self.tier }
     }
 
-    /// Whether it is one of the user's files in Switchboard's own format.
+    /// Whether the file is one of the user's files in Switchboard's own format.
     pub(crate) fn is_the_users(&self) -> bool {
         self.tier == Tier::User && self.form == FileFormat::Ours
     }

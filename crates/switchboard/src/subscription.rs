@@ -22,22 +22,22 @@ const SHOWN_URI: usize = 200;
 /// A subscription to a resource, which ends when it is dropped.
 pub(crate) struct Subscription {
     pub(crate) server: ServerName,
-    /// The server's URI of the resource.
+    /// The URI of the resource at its server.
     pub(crate) uri: String,
     _keeping: AbortOnDropHandle<()>,
 }
 
-/// A requested subscription.
+/// A subscription that a client requested, before it exists.
 pub(crate) struct Wish {
     pub(crate) gateway: Gateway,
     pub(crate) caller: Caller,
     pub(crate) server: ServerName,
     pub(crate) uri: String,
-    /// The client's parameters, unchanged.
+    /// The parameters of the client's request, unchanged.
     pub(crate) params: Args,
 }
 
-/// The connection that carries the updates.
+/// The connection that carries the updates of a subscription.
 struct SubscribedConnection {
     upstream: Upstream,
     lease: Lease,
@@ -106,7 +106,7 @@ impl Wish {
         }
     }
 
-    /// Notifies the client that no more updates follow.
+    /// Notifies the client that no more updates of the resource follow.
     fn give_up(&self, why: &str) {
         let uri = clean_line(&self.uri, SHOWN_URI);
         let data = format!("the subscription to `{uri}` ended: {why}");

@@ -24,7 +24,7 @@ pub(crate) use self::seal::{BrokenSeal, Seal};
 use crate::paths::{self, Unread};
 use crate::shared_file::SharedFile;
 
-/// The approvals of this user.
+/// The file with the approvals of this user.
 #[derive(Clone, Debug)]
 pub struct TrustStore {
     path: PathBuf,
@@ -40,13 +40,13 @@ pub enum TrustError {
         #[source]
         cause: io::Error,
     },
-    /// Nothing is approved, and the file is left unchanged.
+    /// While other users can write the file, nothing is approved; the file is left unchanged.
     #[error(
         "the approvals in `{}` are a symbolic link, or other users can write them; make the file and its directory writable only by you",
         path.display()
     )]
     Exposed { path: PathBuf },
-    /// Nothing is approved, and the file is left unchanged.
+    /// While the file cannot be parsed, nothing is approved; the file is left unchanged.
     #[error("cannot parse the approvals in `{}`; move the file away to start anew", path.display())]
     Damaged { path: PathBuf },
 }
@@ -56,7 +56,8 @@ pub enum TrustError {
 #[serde(deny_unknown_fields)]
 pub struct Approvals {
     version: u32,
-    /// The approvals by hash. The values are for people who read the file.
+    /// The approvals by the hash of the definition. The values only inform the user who reads the
+    /// file.
     approved: BTreeMap<String, Approval>,
 }
 
@@ -69,7 +70,7 @@ struct Approval {
 const VERSION: u32 = 1;
 
 impl Approvals {
-    /// Whether this exact definition is approved.
+    /// Whether the definition with this hash is approved.
     pub fn cover(&self, hash: &TrustHash) -> bool {
         self.approved.contains_key(&hash.to_string())
     }
@@ -84,12 +85,12 @@ impl Approvals {
 }
 
 impl TrustStore {
-    /// The approvals that are stored in this file.
+    /// The store of the approvals in this file.
     pub fn at(path: PathBuf) -> TrustStore {
         TrustStore { path }
     }
 
-    /// Stores the approval of this definition.
+    /// Stores the user's approval of this definition.
     pub fn approve(
         &self,
         hash: &TrustHash,

@@ -213,8 +213,8 @@ async fn token_set_refuses_invalid_tokens_and_local_servers() {
     let user = User::new(json!({})).await;
     for (line, input, said) in [
         ("token set far", "", "the token is empty"),
-        ("token set far", "two words", "cannot be sent"),
-        ("token set far", "line\nline", "cannot be sent"),
+        ("token set far", "two words", "not valid in a header"),
+        ("token set far", "line\nline", "not valid in a header"),
         ("token set near", "x", "near"),
     ] {
         let ran = user.run(line, input).await;

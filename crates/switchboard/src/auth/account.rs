@@ -1,9 +1,9 @@
 //! The account of one server: the tokens that its requests carry, and their refresh.
 //!
 //! All connections to a server share its account. All processes share the grant in the vault. A
-//! task that refreshes a token holds a turn in this process and a lock between processes. It reads
-//! the vault again and adopts a newer token of another process; only without one does it send a
-//! request to the authorization server.
+//! task that refreshes a token holds a turn in this process and a lock between processes. The task
+//! reads the vault again. If another process has stored a newer token, the task adopts that token;
+//! otherwise it sends a request to the authorization server.
 
 mod state;
 
@@ -37,7 +37,7 @@ use state::{AccountState, TokenSource};
 /// authorization server takes.
 const LOCKED: Duration = Duration::from_secs(45);
 
-/// After this many sign-ins for more scopes in a row, no further one is offered.
+/// The maximum number of sign-ins in a row for more scopes; further ones are not offered.
 const MOST_STEPS: u32 = 2;
 
 /// The sign-in to one server.
@@ -46,7 +46,7 @@ pub(crate) struct Account {
     pub(super) vault: Vault,
     pub(super) paths: Paths,
     clients: Arc<Clients>,
-    /// The tasks of refreshes, which continue even if their caller is cancelled.
+    /// Tracks the tasks that refresh tokens; they continue even if their caller is cancelled.
     tasks: TaskTracker,
     this: Weak<Account>,
     net: OnceCell<Net>,
@@ -91,8 +91,9 @@ impl Account {
         Ok(())
     }
 
-    /// Drops the grant after a sign-out in another process, and loads the grant after a sign-in
-    /// there. While nothing has changed, only the metadata of the index file is read.
+    /// Drops the grant if the user signed out in another process, and loads the new grant if the
+    /// user signed in there. While nothing has changed, reads only the metadata of the vault's
+    /// index file.
     pub(crate) async fn follow(&self) -> Result<(), AuthError> {
         let Some(held) = self.held().filter(|held| held.kept.load(Ordering::Relaxed)) else {
             return Ok(());
@@ -103,7 +104,7 @@ impl Account {
             return Ok(());
         }
         let _turn = self.turn.acquire().await;
-        // A malformed index does not prove a sign-out.
+        // The grant stays if the vault's index is malformed: that does not prove a sign-out.
         let Ok(kept) = vault::known_identity(&directory, &self.terms.holder(), TokenKind::SignIn)
         else {
             return Ok(());
@@ -116,8 +117,8 @@ impl Account {
         if kept.is_some() { self.take_up().await } else { Ok(()) }
     }
 
-    /// The access token for a request, refreshed if it is due. `None` without a sign-in: the server
-    /// may not require one.
+    /// The access token for a request, refreshed if it expires soon. `None` if the user has not
+    /// signed in: the server may not require it.
     pub(crate) async fn token(&self) -> Result<Option<Secret>, AuthError> {
         self.follow().await?;
         let Some(held) = self.held() else {
@@ -144,15 +145,16 @@ impl Account {
         }
     }
 
-    /// Gets a new token in place of `refused`, unless another task already did.
+    /// Gets a new token in place of `refused`, which the server refused, unless another task
+    /// already did.
     pub(super) async fn renew(&self, refused: &Secret) -> Result<(), AuthError> {
         if self.terms.options.grant == GrantType::ClientCredentials {
             return self.of_client(Some(refused)).await.map(|_| ());
         }
         let Some(this) = self.this.upgrade() else { return Err(AuthError::CutShort) };
         let refused = refused.clone();
-        // The caller may be cancelled. The authorization server may have replaced the old refresh
-        // token by then, and the new one would be lost.
+        // A task of its own continues if the caller is cancelled: the authorization server may
+        // already have replaced the old refresh token, and the new one must not be lost.
         let renewing = self.tasks.spawn(async move { this.renew_for_all(&refused).await });
         renewing.await.map_err(|_| AuthError::CutShort)?
     }
@@ -193,8 +195,8 @@ impl Account {
         }
     }
 
-    /// The server requires more scopes than `token` has. Succeeds if a newer token exists, which
-    /// may have them; otherwise the error names the scopes for a sign-in.
+    /// Handles a server that requires more scopes than `token` has. Succeeds if a newer token
+    /// exists, which may have the scopes; otherwise the error names the scopes for a sign-in.
     pub(super) async fn wants_more(
         &self,
         token: &Secret,
@@ -236,8 +238,8 @@ impl Account {
         let kept = self.in_vault().await?;
         let state = self.state();
         Ok(kept.map(|(entry, grant)| match &state.held {
-            // The vault still holds an outdated grant. An authorization server treats the reuse of
-            // its refresh token as theft.
+            // The vault still holds an outdated grant, so the grant in memory is returned: an
+            // authorization server treats the reuse of an old refresh token as theft.
             Some(held) if state.outdated.as_ref() == Some(&grant.tokens.access) => {
                 (entry, held.grant.clone())
             }
@@ -287,8 +289,8 @@ impl Account {
         kept
     }
 
-    /// Waits, for a limited time, for a process that refreshes the stored tokens: its tokens must
-    /// not replace the ones stored next.
+    /// Locks the stored tokens. Waits a limited time for another process that refreshes them, so
+    /// that it does not overwrite the tokens that the caller stores next.
     pub(super) async fn lock_kept(&self) -> Option<Lock> {
         let kept = self.vault.find(&self.terms.holder(), TokenKind::SignIn).await.ok()??;
         self.vault.lock(&kept.account, LOCKED).await.ok()
@@ -322,12 +324,12 @@ impl Account {
         Ok(())
     }
 
-    /// Takes over the grant of an older installation for this server, once. After a failure, the
-    /// next call tries again.
+    /// Takes over the grant of an older installation for this server, once. If that fails, the next
+    /// call of this function tries again.
     async fn take_over(&self) {
         if self.terms.account.is_some() {
             // The entry names an account, and the grant of an older installation may belong to
-            // another one.
+            // another account.
             return;
         }
         let left = takeover::left_behind(&self.paths, &self.terms.server, self.url());
@@ -354,7 +356,7 @@ impl Account {
         }
     }
 
-    /// A token for the client itself (client credentials), in place of `refused`.
+    /// Gets a token for the client itself (client credentials), in place of `refused`.
     async fn of_client(&self, refused: Option<&Secret>) -> Result<Secret, AuthError> {
         let _turn = self.turn.acquire().await;
         if let Some(held) = self.held().filter(|held| Some(&held.grant.tokens.access) != refused) {
@@ -362,19 +364,20 @@ impl Account {
         }
         let grant = flow::by_credentials(self).await?;
         let access = grant.tokens.access.clone();
-        // The token is not stored, because the credentials give another one at any time.
+        // The token is not stored: Switchboard can request another one with the credentials at any
+        // time.
         self.hold(grant, TokenSource::Authority, None);
         Ok(access)
     }
 
-    /// Removes a token or client that the authorization server rejected for good from the vault, so
-    /// that it is not sent again.
+    /// Removes from the vault a token or client that the authorization server rejected permanently,
+    /// so that it is not sent again.
     async fn remove_rejected(&self, entry: IndexEntry, kept: Grant, error: &TokenError) {
         let grant = match error {
             TokenError::InvalidGrant { .. } => {
                 Grant { tokens: Tokens { refresh: None, ..kept.tokens }, ..kept }
             }
-            // Without a redirect URI, the next sign-in registers a new client.
+            // The redirect URI is removed, so that the next sign-in registers a new client.
             TokenError::InvalidClient { .. } => {
                 Grant { client: OAuthClient { redirect: None, ..kept.client }, ..kept }
             }

@@ -10,7 +10,8 @@ use super::vault::Vault;
 use crate::dial::http::Clients;
 use crate::paths::Paths;
 
-/// The accounts of the servers at a URL, and what they share.
+/// The accounts of the servers at a URL, and the HTTP clients, paths and task tracker that they
+/// share.
 pub(crate) struct Accounts {
     clients: Arc<Clients>,
     paths: Paths,

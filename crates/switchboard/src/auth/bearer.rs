@@ -1,5 +1,5 @@
 //! Adds the token of the server's account to each request. If the server rejects the token, the
-//! request is repeated once with another one.
+//! request is repeated once with a new token.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ use crate::secret::Secret;
 impl Signer for Account {
     fn sign<'a>(&'a self, _: &'a str, url: &'a Url, _: &'a [u8]) -> Signing<'a> {
         Box::pin(async move {
-            // The transport sends requests to this origin only. The check here enforces that tokens
-            // reach no other server.
+            // The transport sends requests only to the origin of the server's URL. The check is
+            // repeated here, so that tokens reach no other server.
             if url.origin() != self.terms.url.origin() {
                 return Ok(HeaderMap::new());
             }
@@ -37,7 +37,7 @@ impl Signer for Account {
             self.was_challenged(challenge);
             let shown = shown(refused.sent);
             let outcome = match (refused.status, shown, wants_more) {
-                // The server refused a token that was issued just now, so another one would not
+                // The server refused a token that was issued just now, so a newer token would not
                 // help.
                 (401, Some(token), _) if refused.repeats > 0 && self.is_given(&token) => {
                     Err(AuthError::NotAccepted)
@@ -46,7 +46,7 @@ impl Signer for Account {
                 (403, Some(token), Some(scopes)) => self.wants_more(&token, &scopes).await,
                 (403, Some(_), None) => Err(AuthError::Forbidden),
                 (401, Some(token), _) => self.renew(&token).await,
-                // A sign-in may exist now, in this process or by another one.
+                // The user may have signed in meanwhile, in this process or another one.
                 (_, _, _) => match self.open().await {
                     Ok(()) if self.held().is_none() => Err(AuthError::NotSignedIn),
                     opened => opened,

@@ -48,7 +48,7 @@ pub(crate) struct Callback {
     uri: String,
     door: Arc<Door>,
     phase: CallbackPhase,
-    /// The open connections, and their order of arrival.
+    /// The open connections of the browser; `seats` holds their order of arrival.
     visitors: JoinSet<()>,
     seats: VecDeque<AbortHandle>,
     arrivals: mpsc::Receiver<Arrival>,
@@ -128,7 +128,7 @@ impl Callback {
         }
     }
 
-    /// Serves one more connection. Above the limit, the oldest connection is closed.
+    /// Serves one more connection of the browser. Above the limit, closes the oldest connection.
     fn admit(&mut self, stream: TcpStream) {
         self.seats.retain(|seat| !seat.is_finished());
         if self.seats.len() >= MOST
@@ -166,7 +166,8 @@ impl Callback {
         }
     }
 
-    /// Accepts no more connections, and closes all but the one with the response.
+    /// Accepts no more connections, and closes all but the one that delivered the authorization
+    /// response.
     fn close(&mut self, outcome: Result<Code, CallbackError>, last: tokio::task::Id) {
         self.phase = CallbackPhase::Over(outcome);
         self.seats.iter().filter(|seat| seat.id() != last).for_each(AbortHandle::abort);
@@ -186,14 +187,14 @@ struct Arrival {
     answer: oneshot::Sender<CallbackPage>,
 }
 
-/// The `Host` that requests must name, and the channel that receives their queries.
+/// The port and path that a request must name, and the channel that receives its query.
 struct Door {
     port: u16,
     path: String,
     announce: mpsc::Sender<Arrival>,
 }
 
-/// Answers one request, and closes the connection.
+/// Answers one request of the browser, and closes the connection.
 async fn attend(stream: TcpStream, door: Arc<Door>) {
     let visitor = tokio::task::id();
     let service = service_fn(async |request| {
@@ -230,8 +231,8 @@ impl Door {
         }
     }
 
-    /// Checks the `Host` header against DNS rebinding: a hostname of a web page that resolves to
-    /// this machine is refused.
+    /// Whether the `Host` header names this listener. This check prevents DNS rebinding, in which
+    /// the hostname of a web page resolves to this machine.
     fn is_meant(&self, request: &Request<Incoming>) -> bool {
         let mut hosts = request.headers().get_all(HOST).iter();
         let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };

@@ -12,7 +12,7 @@ use url::Url;
 use super::net::{Net, NetError, NetResponse};
 use super::terms::Terms;
 
-/// The maximum length, in characters, of a URL of another party in a message.
+/// The maximum length, in characters, of a URL in an error message.
 const SHOWN: usize = 100;
 
 /// A server that requires tokens, and the authorization server that issues them.
@@ -21,7 +21,7 @@ pub(super) struct ProtectedResource {
     pub(super) authority: Authority,
     /// The resource that tokens are requested for (RFC 8707).
     pub(super) resource: String,
-    /// The scopes that the server lists.
+    /// The scopes that the server lists in its metadata.
     pub(super) scopes: Vec<String>,
 }
 
@@ -54,8 +54,8 @@ pub(crate) enum DiscoverError {
     Server(#[source] BadLink),
 }
 
-/// Reads the metadata that the server's challenge points to, then the well-known locations, then
-/// those of revision 2025-03-26.
+/// Finds the authorization server by the metadata that the server's challenge points to, else by
+/// the well-known locations, else by the locations of revision 2025-03-26.
 pub(super) async fn discover(
     net: &Net,
     terms: &Terms,
@@ -79,8 +79,8 @@ pub(super) async fn discover(
     Ok(ProtectedResource { authority, resource: name, scopes })
 }
 
-/// The metadata of the server, if it has any. A metadata URL of another origin in the challenge is
-/// ignored.
+/// The metadata document of the server (RFC 9728); `None` if there is none. A metadata URL of
+/// another origin in the challenge is ignored.
 async fn describe(
     net: &Net,
     server: &Url,
@@ -94,7 +94,8 @@ async fn describe(
         let Some(answer) = document(net, &url).await? else { continue };
         match Resource::read(&answer.body, server) {
             Ok(resource) => return Ok(Some(resource)),
-            // This location is a guess: some sites answer every path with an HTML page.
+            // A page that is not JSON is ignored at a guessed location: some sites answer every
+            // path with an HTML page.
             Err(BadDocument::NotJson) if pointed.as_ref() != Some(&url) => {}
             Err(cause) => return Err(DiscoverError::Document { url: shown_url(&url), cause }),
         }
@@ -102,7 +103,7 @@ async fn describe(
     Ok(None)
 }
 
-/// The first of the authorization servers that has metadata.
+/// The first authorization server in `issuers` that has metadata.
 async fn of_issuers(
     net: &Net,
     terms: &Terms,
@@ -130,8 +131,8 @@ async fn of_issuer(net: &Net, terms: &Terms, issuer: &str) -> Result<Authority, 
     Err(DiscoverError::Nowhere { issuer: shown(issuer) })
 }
 
-/// Without resource metadata, the server's own origin is its authorization server (revision
-/// 2025-03-26): with metadata there, or with endpoints at the default paths.
+/// The authorization server of a server without resource metadata (revision 2025-03-26): the
+/// server's own origin, with metadata there or with endpoints at the default paths.
 async fn of_old(net: &Net, terms: &Terms) -> Result<Authority, DiscoverError> {
     let origin = terms.url.origin().ascii_serialization();
     let own = canonical(&terms.url);
@@ -146,7 +147,8 @@ async fn of_old(net: &Net, terms: &Terms) -> Result<Authority, DiscoverError> {
             match read_authority(net, terms, &location, expected(terms, issuer)).await {
                 Ok(None) => {}
                 Ok(Some(authority)) => return Ok(authority),
-                // This location is a guess: some sites answer every path with an HTML page.
+                // A page that is not JSON is ignored at a guessed location: some sites answer every
+                // path with an HTML page.
                 Err(DiscoverError::Document { cause: BadDocument::NotJson, .. }) => {}
                 Err(error) => return Err(error),
             }
@@ -171,7 +173,8 @@ async fn read_authority(
     read.map(Some).map_err(bad)
 }
 
-/// A document, or `None` if it does not exist. A server error is not a missing document.
+/// Fetches a metadata document; `None` if it does not exist. A temporary HTTP error, such as status
+/// 503, is an error, not a missing document.
 async fn document(net: &Net, url: &Url) -> Result<Option<NetResponse>, DiscoverError> {
     let failed = |cause| DiscoverError::Net { url: shown_url(url), cause };
     let answer = net.get(url).await.map_err(failed)?;

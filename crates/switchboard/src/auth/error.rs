@@ -44,7 +44,7 @@ pub(crate) enum AuthError {
     Discover(#[from] DiscoverError),
     #[error("the server requires no authentication and names no authorization server")]
     NotWanted,
-    #[error("no usable OAuth client")]
+    #[error("cannot get an OAuth client")]
     Register(#[from] RegisterError),
     #[error("the authorization server `{issuer}` does not support PKCE with S256")]
     NoProof { issuer: String },

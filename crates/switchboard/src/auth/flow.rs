@@ -43,8 +43,8 @@ const RESERVED: [&str; 10] = [
     "code_challenge",
     "code_challenge_method",
     "redirect_uri",
-    // These parameters carry the whole request in another form, which would take precedence (RFC
-    // 9101).
+    // `request` and `request_uri` carry the whole request as a JWT or its URL, which would take
+    // precedence (RFC 9101).
     "request",
     "request_uri",
     "resource",
@@ -53,8 +53,8 @@ const RESERVED: [&str; 10] = [
     "state",
 ];
 
-/// Whether only Switchboard sets this parameter. Some authorization servers ignore the case of
-/// names.
+/// Whether only Switchboard may set this parameter. Ignores the case of the name, as some
+/// authorization servers do.
 fn is_reserved(parameter: &str) -> bool {
     RESERVED.iter().any(|reserved| reserved.eq_ignore_ascii_case(parameter))
 }
@@ -206,7 +206,7 @@ async fn probe(account: &Account) -> Result<(Challenge, bool), AuthError> {
     let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
     let answer =
         account.net().await?.post(&account.terms.url, headers, hello.to_string().into()).await;
-    // A failure here also hits discovery, which reports it.
+    // An error of this request is ignored: discovery fails for the same reason and reports it.
     let Ok(answer) = answer else { return Ok((Challenge::default(), false)) };
     let challenge = challenge::bearer(answer.challenges.iter().map(String::as_str));
     Ok((challenge, (200..300).contains(&answer.status)))
@@ -263,8 +263,8 @@ impl Flow {
         Ok(Flow { account, found, client, request, callback, link, _alone: alone })
     }
 
-    /// Waits for the response of the browser. If the future is dropped, another call continues the
-    /// wait.
+    /// Waits for the authorization response from the browser. If the future is dropped, another
+    /// call continues the wait.
     pub(super) async fn answered(&mut self) -> Result<Code, AuthError> {
         let Flow { callback, request, found, .. } = self;
         let expected = expected(&request.state, found);
@@ -279,7 +279,7 @@ impl Flow {
         answer::of_pasted(text, &expected(&self.request.state, &self.found))
     }
 
-    /// Exchanges the code for tokens, and stores them.
+    /// Exchanges the authorization code for tokens, and stores the tokens.
     pub(super) async fn redeem(self, code: Code) -> Result<(Grant, IndexEntry), AuthError> {
         let (net, token) = (self.account.net().await?, &self.found.authority.token);
         let tokens = self.request.exchange(net, &self.client, token, code.reveal()).await;
@@ -293,8 +293,8 @@ fn expected<'a>(state: &'a Secret, found: &'a ProtectedResource) -> Expected<'a>
     Expected { state: state.expose(), issuer, issuer_promised }
 }
 
-/// The listener for the browser, and its redirect URI. An already registered client has a fixed
-/// port, which is used if it is free.
+/// The listener for the browser's authorization response, and the redirect URI. Uses the port of an
+/// earlier client registration, if that port is free.
 async fn listen(
     configured: Option<&str>,
     known: Option<&Grant>,

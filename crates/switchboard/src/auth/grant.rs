@@ -9,7 +9,7 @@ use url::Url;
 
 use crate::secret::{Secret, hex};
 
-/// A grant in memory. It is bound to the server's URL: its tokens are sent nowhere else.
+/// A grant in memory, bound to the URL of its server: the tokens are sent nowhere else.
 #[derive(Clone, Debug)]
 pub(crate) struct Grant {
     pub(crate) server: Url,
@@ -162,7 +162,7 @@ pub(crate) fn account(parts: &[&str]) -> String {
     hex(&digest.finalize())
 }
 
-/// The serialized form of a grant. It holds secrets as plain text, so it exists only while one is
+/// The serialized form of a grant. Its secrets are plain text, so it exists only while a grant is
 /// read or written.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -25,21 +25,22 @@ use guard::{Guard, OutOfReach};
 /// The timeout for a metadata document, including redirects.
 const DOCUMENT: Duration = Duration::from_secs(5);
 
-/// The timeout for an endpoint, which may have to query other services. It is shorter than the
-/// start timeout of a server: otherwise the server would be reported as not responding.
+/// The timeout for an endpoint of an authorization server, which may have to query other services.
+/// The timeout is shorter than a server's start timeout, so that a slow authorization server is not
+/// reported as a server that does not respond.
 const ENDPOINT: Duration = Duration::from_secs(20);
 
 const LARGEST_BODY: usize = 64 * 1024;
 
 const MOST_REDIRECTS: usize = 3;
 
-/// The maximum length, in characters, of the origin of another party in a message.
+/// The maximum length, in characters, of a hostname or origin in an error message.
 const SHOWN: usize = 100;
 
 /// Makes all requests of one sign-in.
 ///
-/// A proxy resolves the hostnames of the requests that it forwards, so the addresses cannot be
-/// checked here. IP addresses in URLs are always checked.
+/// If a proxy is configured, it resolves the hostnames, so their addresses cannot be checked here.
+/// IP addresses in URLs are always checked.
 #[derive(Clone)]
 pub(crate) struct Net {
     client: Client,
@@ -53,7 +54,7 @@ pub(crate) struct NetResponse {
     pub(crate) json: bool,
     pub(crate) body: Vec<u8>,
     pub(crate) retry_after: Option<Duration>,
-    /// The challenges of the server (`WWW-Authenticate`).
+    /// The `WWW-Authenticate` challenges of the server.
     pub(crate) challenges: Vec<String>,
 }
 
@@ -68,7 +69,7 @@ impl fmt::Debug for NetResponse {
 pub(crate) enum NetError {
     #[error("`{host}` resolves to an internal or reserved address")]
     Forbidden { host: String },
-    #[error("the URL is not permitted")]
+    #[error("the URL of the request is not permitted")]
     Address(#[source] BadLink),
     #[error("the request was redirected to another origin, `{origin}`")]
     Elsewhere { origin: String },
@@ -171,7 +172,7 @@ impl NetResponse {
     }
 }
 
-/// The target of a redirect, if it has the same origin.
+/// The target of a redirect within the same origin; `None` if the response is no redirect.
 fn sent_on(response: &Response) -> Result<Option<Url>, NetError> {
     let redirects = matches!(response.status().as_u16(), 301..=303 | 307 | 308);
     let Some(location) = response.headers().get(LOCATION).filter(|_| redirects) else {
@@ -189,7 +190,8 @@ fn sent_on(response: &Response) -> Result<Option<Url>, NetError> {
 }
 
 fn failed(error: reqwest::Error, url: &Url) -> NetError {
-    // The message of the error would otherwise contain the URL with its query.
+    // Without `without_url`, the error's message would contain the URL, whose query can hold
+    // secrets.
     let error = error.without_url();
     let cause: &(dyn Error + 'static) = &error;
     let mut causes = std::iter::successors(Some(cause), |&error| error.source());

@@ -17,10 +17,11 @@ use super::requests::clause;
 use super::terms::Options;
 use crate::secret::Secret;
 
-/// The client name on consent pages.
+/// The name of the client that users see on consent pages.
 const NAME: &str = "Switchboard";
 
-/// The redirect URI of the listener for any port (RFC 8252, 7.3).
+/// The redirect URI without a port, which authorization servers match with every port (RFC 8252,
+/// 7.3).
 const ANY_PORT: &str = "http://127.0.0.1/callback";
 
 const SHOWN: usize = 200;
@@ -53,7 +54,7 @@ pub(crate) enum RegisterError {
 /// What a sign-in requires of its OAuth client.
 pub(super) struct Wanted<'a> {
     pub(super) authority: &'a Authority,
-    /// The redirect URI, if a browser is used.
+    /// The redirect URI; `None` for a sign-in without a browser.
     pub(super) redirect: Option<&'a str>,
     pub(super) scopes: &'a [String],
     /// The grant of an earlier sign-in, whose client may be used again.
@@ -99,8 +100,8 @@ pub(super) async fn client(
     }
 }
 
-/// A configured client is used only at the authorization server where it was first used, unless
-/// `metadata_url` names another one.
+/// Refuses to use a configured client at another authorization server than before, unless the entry
+/// names the new one with `metadata_url`.
 fn stays(options: &Options, wanted: &Wanted<'_>) -> Result<(), RegisterError> {
     let now = &wanted.authority.issuer;
     match wanted.known {
@@ -112,8 +113,8 @@ fn stays(options: &Options, wanted: &Wanted<'_>) -> Result<(), RegisterError> {
     }
 }
 
-/// A registration is valid at the authorization server that made it and for its redirect URI. A
-/// request without a redirect URI can use any registration.
+/// Whether an earlier registration can be used again: only at the same authorization server, and
+/// with the same redirect URI if the request has one.
 fn is_reusable(grant: &Grant, wanted: &Wanted<'_>) -> bool {
     let client = &grant.client;
     let expired = client.secret_expires.is_some_and(|expires| expires <= SystemTime::now());
@@ -123,7 +124,8 @@ fn is_reusable(grant: &Grant, wanted: &Wanted<'_>) -> bool {
         && !expired
 }
 
-/// How the client authenticates; without metadata, with `client_secret_basic` (RFC 8414).
+/// How the client authenticates at the token endpoint. If the metadata lists no methods, the
+/// default is `client_secret_basic` (RFC 8414).
 pub(super) fn method(authority: &Authority, has_secret: bool) -> Method {
     let offers = |name: &str| match &authority.methods {
         Some(methods) => methods.iter().any(|method| method == name),
@@ -185,7 +187,7 @@ async fn register(
         },
         id: registered.client_id,
         secret: secret.map(Secret::new),
-        // Zero means that the secret never expires.
+        // An expiry time of zero means that the client secret never expires.
         secret_expires: registered
             .client_secret_expires_at
             .filter(|seconds| *seconds > 0)
@@ -195,7 +197,8 @@ async fn register(
     })
 }
 
-/// The client metadata. A public client can keep no secret, so it requests none.
+/// The client metadata for a registration. Switchboard registers as a public client where possible,
+/// because it can keep no client secret.
 fn metadata(options: &Options, wanted: &Wanted<'_>) -> serde_json::Value {
     let authority = wanted.authority;
     let mut redirects: Vec<&str> = wanted.redirect.into_iter().collect();

@@ -27,7 +27,7 @@ use super::net::{Net, NetError};
 use crate::secret::Secret;
 use desk::Desk;
 
-/// The maximum length of an authorization server's text in a message.
+/// The maximum length, in characters, of an authorization server's text in an error message.
 const SHOWN: usize = 200;
 
 /// The minimum interval between polls for a device code, even if the authorization server sets a
@@ -66,13 +66,14 @@ pub(crate) enum TokenError {
     Net(#[from] NetError),
 }
 
-/// The description that an authorization server gave, to append to a message.
+/// The authorization server's description of an error, to append to a message; empty if there is
+/// none.
 pub(super) fn clause(description: &str) -> String {
     if description.is_empty() { String::new() } else { format!(": {description}") }
 }
 
 impl TokenError {
-    /// Whether the same request may succeed later.
+    /// Whether the error is temporary, so that the same request may succeed later.
     pub(crate) fn is_passing(&self) -> bool {
         match self {
             TokenError::Trouble { .. }
@@ -146,8 +147,8 @@ impl TokenResponse for TokenAnswer {
 }
 
 impl TokenAnswer {
-    /// The tokens of a response. Without scopes in it, all requested scopes were granted (RFC 6749,
-    /// 5.1).
+    /// Converts the response to tokens. A response without scopes means that all requested scopes
+    /// (`asked`) were granted (RFC 6749, 5.1).
     fn tokens(self, asked: &[String]) -> Result<Tokens, TokenError> {
         if !self.token_type.0.eq_ignore_ascii_case("bearer") {
             return Err(TokenError::OtherType { found: self.token_type.0 });
@@ -174,7 +175,7 @@ impl TokenAnswer {
 pub(super) struct AuthorizationRequest {
     /// The `state` parameter, which the authorization response repeats unchanged.
     pub(super) state: Secret,
-    /// Proves that the code belongs to this request (PKCE).
+    /// The PKCE code verifier, which proves that the authorization code belongs to this request.
     pub(super) verifier: Secret,
     pub(super) redirect: String,
     pub(super) resource: String,
@@ -204,7 +205,7 @@ impl AuthorizationRequest {
             request = request.set_redirect_uri(redirect);
         }
         if self.scopes.iter().any(|scope| scope == scope::OFFLINE) {
-            // The scope `offline_access` requires this prompt (OpenID Connect Core, 11).
+            // The scope `offline_access` requires `prompt=consent` (OpenID Connect Core, 11).
             request = request.add_extra_param("prompt", "consent");
         }
         for (name, value) in &self.params {
@@ -254,7 +255,7 @@ pub(super) async fn refresh(
     Ok(tokens)
 }
 
-/// Tokens for the client itself (client credentials), without a user.
+/// Requests tokens for the client itself (client credentials), without a user.
 pub(super) async fn of_client(
     net: &Net,
     client: &OAuthClient,
@@ -290,7 +291,7 @@ pub(super) async fn device(
     answer.map_err(|error| desk.classify(error))
 }
 
-/// Polls until the user has signed in, at the interval of the authorization server.
+/// Polls for the tokens until the user has signed in, at the interval of the authorization server.
 pub(super) async fn of_device(
     net: &Net,
     client: &OAuthClient,
@@ -309,11 +310,11 @@ pub(super) async fn of_device(
     desk.checked(answer.map_err(|error| desk.other(error))?, scopes)
 }
 
-/// Tells the authorization server that the tokens are no longer needed (RFC 7009).
+/// Revokes the tokens of a grant (RFC 7009).
 pub(super) async fn revoke(net: &Net, grant: &Grant, revocation: &Url) -> Result<(), TokenError> {
     let desk = Desk::new(net, revocation);
-    // The library refuses a revocation URL that is not `https`. The desk sends the request to the
-    // real URL.
+    // The OAuth library refuses a revocation URL that is not `https`, so it gets an `https` URL;
+    // the desk sends the request to the real one.
     let mut named = revocation.clone();
     let _set = named.set_scheme("https");
     let oauth = oauth(&grant.client).set_revocation_url(RevocationUrl::from_url(named));

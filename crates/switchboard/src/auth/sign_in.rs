@@ -30,7 +30,7 @@ pub struct SignIn {
     queued: watch::Sender<bool>,
 }
 
-/// A sign-in that succeeded.
+/// The result of a sign-in that succeeded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignedIn {
     /// The server that the user signed in to.
@@ -67,7 +67,7 @@ pub struct Pending {
     account: Arc<Account>,
     stage: PendingStage,
     link: Link,
-    /// When the sign-in times out.
+    /// The time at which the sign-in fails if the user has not completed it.
     until: Instant,
 }
 
@@ -124,9 +124,9 @@ impl SignIn {
         })
     }
 
-    /// Begins a sign-in in the background. Its listener receives the response of the browser, or
-    /// [`SignIn::complete`] the response that the user pasted. The caller has to spawn the returned
-    /// future.
+    /// Begins a sign-in in the background. The sign-in's listener receives the response of the
+    /// browser; [`SignIn::complete`] passes on a response that the user pasted. The caller has to
+    /// spawn the returned future.
     pub(crate) async fn begin_beside(
         &self,
     ) -> Result<(Started, Option<impl Future<Output = ()> + Send + 'static>), Failure> {
@@ -160,7 +160,7 @@ impl SignIn {
     }
 
     /// Signs out: revokes the tokens if the authorization server supports it, and removes every
-    /// copy.
+    /// stored copy of them.
     pub async fn forget(&self) -> Result<Forgotten, Failure> {
         let account = &self.account;
         account.let_go();
@@ -192,7 +192,7 @@ pub(crate) enum Started {
 #[derive(Clone)]
 pub(super) struct Beside {
     link: Link,
-    /// The channel for a pasted response.
+    /// The channel for an authorization response that the user pastes.
     pub(super) paste: mpsc::Sender<Pasted>,
 }
 
@@ -225,7 +225,8 @@ impl Pending {
         &self.link
     }
 
-    /// Waits for the browser to return. If the future is dropped, another call continues the wait.
+    /// Waits until the browser delivers the authorization response. If the future is dropped,
+    /// another call continues the wait.
     pub async fn finished(&mut self) -> Result<SignedIn, Failure> {
         if let PendingStage::Waiting(flow) = &mut self.stage {
             match tokio::time::timeout_at(self.until, flow.answered()).await {
@@ -237,8 +238,8 @@ impl Pending {
         self.redeemed().await
     }
 
-    /// Completes the sign-in with the URL of the redirect, or the code in it, which the user
-    /// pasted. A response to another request changes nothing; see [`Pending::is_over`].
+    /// Completes the sign-in with the redirect URL that the user pasted, or with the code in that
+    /// URL. A response to another request changes nothing; see [`Pending::is_over`].
     pub async fn complete(&mut self, pasted: &str) -> Result<SignedIn, Failure> {
         if let PendingStage::Waiting(flow) = &self.stage {
             match flow.pasted(pasted) {
@@ -290,12 +291,12 @@ impl DevicePending {
         &self.flow.link
     }
 
-    /// The code that the user types.
+    /// The code that the user types on the other device.
     pub fn user_code(&self) -> &str {
         &self.flow.code
     }
 
-    /// Waits until the user has signed in.
+    /// Waits until the user has signed in on the other device.
     pub async fn finished(self) -> Result<SignedIn, Failure> {
         let DevicePending { account, flow } = self;
         let finished = flow.finished().await;

@@ -1,5 +1,5 @@
-//! Tokens that an older installation stored below Pi's directory. They are read, never changed, and
-//! used only for the URL that they were issued for.
+//! Tokens that an older installation stored below Pi's directory. Switchboard reads these tokens,
+//! never changes them, and uses them only for the URL that they were issued for.
 
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
@@ -16,7 +16,7 @@ use crate::secret::{Secret, hex};
 /// The maximum size of a file with tokens.
 const LARGEST: u64 = 256 * 1024;
 
-/// The parts of an older token file that are used.
+/// The fields of an older token file that Switchboard uses.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct OlderGrant {
@@ -55,7 +55,8 @@ impl OlderGrant {
 }
 
 /// The grant of an older installation for a server, if it was issued for this URL. Files that other
-/// users can write are ignored: such a user could choose the account that is used.
+/// users can write are ignored: another user could otherwise choose the account that Switchboard
+/// uses.
 pub(crate) fn left_behind(paths: &Paths, server: &ServerName, url: &str) -> Option<OlderGrant> {
     let url = Url::parse(url).ok()?;
     let root = paths.others.pi.join("mcp-oauth");
@@ -73,14 +74,14 @@ pub(crate) fn left_behind(paths: &Paths, server: &ServerName, url: &str) -> Opti
     })
 }
 
-/// Whether the older tokens for this URL were taken over before. They are not taken over again
-/// after a sign-out.
+/// Whether the tokens of an older installation for this URL were taken over before. After a
+/// sign-out, they must not be taken over again.
 pub(crate) fn was_taken(paths: &Paths, url: &str) -> bool {
     mark(paths, url).exists()
 }
 
 pub(crate) fn mark_taken(paths: &Paths, url: &str) {
-    // If this fails, the tokens may be taken over a second time.
+    // An error is ignored: without the mark, the tokens may be taken over a second time.
     let _made = paths::create_private(&mark(paths, url));
 }
 
@@ -90,8 +91,8 @@ fn mark(paths: &Paths, url: &str) -> PathBuf {
     paths.tokens().join(format!("{name}.taken"))
 }
 
-/// The possible directories of a server's tokens: first the one named after the hash of its name,
-/// then the one with its plain name, if that is valid as a file name.
+/// The possible directories of a server's tokens, named after the hash of the server's name or, if
+/// the name is valid as a file name, after the name itself.
 fn folders(server: &ServerName) -> impl Iterator<Item = PathBuf> {
     let name = server.as_str();
     let plain = !name.contains(['/', '\\', '\0']) && !name.starts_with('.');
@@ -99,7 +100,8 @@ fn folders(server: &ServerName) -> impl Iterator<Item = PathBuf> {
     std::iter::once(hashed).chain(plain.then(|| PathBuf::from(name)))
 }
 
-/// Whether the path fits, is no symbolic link, and is writable only by this user.
+/// Whether the path is no symbolic link, is writable only by this user, and has metadata that
+/// `fits` accepts.
 fn is_guarded(path: &Path, fits: impl Fn(&Metadata) -> bool) -> bool {
     let Ok(data) = fs::symlink_metadata(path) else { return false };
     let ours = data.uid() == rustix::process::geteuid().as_raw();

@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// A stored token, without its secret text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptToken {
-    /// The configured servers at its URL; may be empty.
+    /// The configured servers at the URL of the token; may be empty.
     pub servers: Vec<ServerName>,
     /// The URL that the token is for. Variables are expanded, and can be secret.
     pub address: String,
@@ -70,12 +70,12 @@ pub enum TokenLocation {
     Keyring,
     /// A file that only the user can read.
     File(PathBuf),
-    /// A file that is encrypted with a passphrase.
+    /// A file that is encrypted with the user's key.
     EncryptedFile(PathBuf),
 }
 
 impl Vault {
-    /// Where the secret of an entry is stored.
+    /// Where the secret of an index entry is stored.
     pub(crate) fn kept(&self, entry: &IndexEntry) -> TokenLocation {
         match entry.place {
             SecretPlace::Keyring => TokenLocation::Keyring,
@@ -93,7 +93,8 @@ pub(crate) async fn bearer(
     holder: &Holder,
 ) -> Result<Option<(Secret, String)>, VaultError> {
     match vault.find(holder, TokenKind::Given).await? {
-        // An entry with another account does not belong to a token that the user stored.
+        // An index entry with another vault account does not belong to a token that the user
+        // stored.
         Some(entry) if entry.account == account_of(holder) => {
             let secret = vault.read(&entry).await?;
             Ok(secret.map(|secret| (secret, entry.identity())))
@@ -113,7 +114,7 @@ fn account_of(holder: &Holder) -> String {
     hash.update("bearer\0");
     hash.update(&holder.address);
     if let Some(account) = &holder.account {
-        // A URL never contains this character.
+        // The NUL character separates URL and account, because a URL never contains it.
         hash.update("\0");
         hash.update(account);
     }
@@ -151,7 +152,7 @@ impl Gateway {
         Ok(self.kept_token(&vault, &entry))
     }
 
-    /// The stored tokens: of one server, or all.
+    /// The stored tokens of one server; of all servers if `server` is `None`.
     pub async fn tokens(&self, server: Option<&str>) -> Result<Vec<KeptToken>, Failure> {
         let only = server.map(|server| self.holder_of(server)).transpose()?;
         let vault = self.vault();

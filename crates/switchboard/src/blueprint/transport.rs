@@ -96,8 +96,8 @@ pub(crate) fn program(
         || definition.resolve_launcher == Some(false);
     let launching = Launching {
         resolving: if off { Resolving::Off } else { Resolving::On },
-        // If an entry sets `cwd` or belongs to the project, files in that directory may decide what
-        // its launcher starts.
+        // If an entry sets `cwd` or belongs to the project, files in its working directory may
+        // decide what its launcher starts.
         ground: match (&server.trust, &definition.cwd) {
             (Trust::UserFile, None) => Ground::Foreign,
             (Trust::UserFile, Some(_)) | (Trust::Approved(_), _) => Ground::Own,

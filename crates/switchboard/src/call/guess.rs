@@ -117,14 +117,14 @@ fn check(
     let denied = session.catalog().denied_by(&target.shown).map(str::to_owned);
     let shown = target.shown.to_string();
     match (target.check_unnamed(args, access), denied) {
-        // The failure suggests no denied tool.
+        // The failure must not suggest a tool that is denied.
         (Err(_), Some(pattern)) => Err(NotCalled::Denied { written: shown, pattern }),
         (checked, _) => checked,
     }
 }
 
 /// The question for the user about a call of a tool that may write. `None` if no rule requires
-/// approval: the user would then not see which tool was chosen.
+/// approval; the call then fails, because the user would not see which tool was chosen.
 fn question(session: &Session, target: Resolved, args: Args, access: Access) -> Option<Question> {
     let rules = session.gateway.approval_rules(&target.server, session.id());
     let checked = target.check_declared(args).ok()?;

@@ -6,6 +6,6 @@ use switchboard_wire::pipe::End;
 
 /// A server that speaks MCP over a pipe inside this process.
 pub trait InProcess: Send + Sync + 'static {
-    /// Serves one connection until the other end is closed.
+    /// Serves one connection until the gateway closes its end.
     fn serve(&self, end: End) -> Pin<Box<dyn Future<Output = ()> + Send>>;
 }

@@ -1,5 +1,6 @@
 //! Launchers, such as `npx`, that install a program and run it: the installed program runs in place
-//! of the launcher. No project decides which program that is.
+//! of the launcher. The project in which the user happens to work does not decide which program
+//! runs.
 
 mod installed;
 mod known;
@@ -43,14 +44,15 @@ pub(crate) struct Launching {
     /// The log file for the standard error of the server.
     pub(crate) log: PathBuf,
     pub(crate) start_timeout: Duration,
-    /// Network settings, such as proxies, that programs get only if their entry names them.
+    /// The network variables, such as proxies, that are set but passed on only if the entry names
+    /// them.
     pub(crate) withheld: Vec<&'static str>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Resolving {
     On,
-    /// Launchers run unchanged.
+    /// Launchers are not resolved: they run as configured.
     Off,
 }
 
@@ -60,20 +62,20 @@ pub(crate) enum Ground {
     /// The entry names the directory, or comes from it: files in the directory may decide what
     /// runs.
     Own,
-    /// The server runs in the project in which the user happens to work: its files must not decide
-    /// what runs.
+    /// The server runs in the project in which the user happens to work: the project's files must
+    /// not decide what runs.
     Foreign,
 }
 
-/// A program, and its start timeout.
+/// A program that is ready to start, and its start timeout.
 pub(crate) struct Ready {
     pub(crate) program: Program,
     pub(crate) start_timeout: Duration,
 }
 
-/// What would run, as far as the files on disk show.
+/// What a command would run, as far as the files on disk show.
 pub(crate) enum Outlook {
-    /// The command runs unchanged.
+    /// The configured command runs unchanged.
     Plain,
     /// This program runs in place of the launcher.
     Direct(InstalledProgram),
@@ -90,7 +92,7 @@ pub(crate) struct Asking {
 /// The program of an installed package.
 pub(crate) struct InstalledProgram {
     pub(crate) program: Program,
-    /// The path of the file in the package that runs.
+    /// The path of the package's file that runs.
     pub(crate) file: String,
     swayed: Swayed,
 }
@@ -145,7 +147,7 @@ impl Launching {
         }
     }
 
-    /// Finds out what would run. Starts nothing.
+    /// What the program's command would run. Reads files, and starts nothing.
     pub(crate) fn outlook(&self, program: &Program) -> Outlook {
         let launch = launcher::parse(&program.command, &program.args);
         let Some(launch) = launch.filter(|_| self.resolving == Resolving::On) else {
@@ -174,7 +176,7 @@ impl Launching {
         }
     }
 
-    /// The program at the location that the launcher reported, which is stored.
+    /// The program of the package at the location that the launcher reported. Stores the location.
     fn installed(
         &self,
         launch: &Launch,
@@ -253,7 +255,8 @@ impl Launching {
         Ready { program, start_timeout: self.start_timeout }
     }
 
-    /// The installed program, ready to start.
+    /// The installed program, ready to start. If its working directory could decide what runs, the
+    /// program starts in the directory for launchers instead.
     fn unswayed(&self, InstalledProgram { mut program, swayed, .. }: InstalledProgram) -> Ready {
         match swayed {
             Swayed::ByNothing => {}
@@ -263,7 +266,7 @@ impl Launching {
     }
 
     /// The launcher itself, ready to start. A launcher or version manager reads settings of its
-    /// working directory, so a foreign project is not its working directory.
+    /// working directory, so it must not start in a foreign project.
     fn plainly(&self, mut program: Program) -> Ready {
         program.cwd = self.entered_place(&program);
         Ready { program, start_timeout: self.installation() }
@@ -283,8 +286,8 @@ impl Launching {
     }
 }
 
-/// Whether the launcher would not install the package, because it finds the package in a
-/// `node_modules` directory, or a globally installed program.
+/// Whether the launcher finds the package without installing it: in a `node_modules` directory, or
+/// as a globally installed program.
 fn is_found_elsewhere(ground: Ground, launch: &Launch, program: &Program, place: &Path) -> bool {
     match launch.kind {
         LauncherKind::Uv => return false,
@@ -314,7 +317,7 @@ fn make_neutral(place: &Path) -> bool {
     let manifest = place.join("package.json");
     if !manifest.is_file() && paths::private_dir(place).is_ok() {
         let made = paths::create_private(&manifest).and_then(|mut new| new.write_all(b"{}\n"));
-        // Another process may have created it first.
+        // An error does not matter if another process created the manifest first.
         return made.is_ok() || manifest.is_file();
     }
     manifest.is_file()

@@ -22,7 +22,8 @@ async fn sealed(
     asked: Vec<Vec<String>>,
 ) -> Result<(), DialError> {
     let Some(seal) = seal.cloned() else { return Ok(()) };
-    // The server is no program; the check only needs an environment and a directory.
+    // A server at a URL or socket has no program; this placeholder only supplies the environment
+    // and directory for the check.
     let program = secret_program(environment, Vec::new(), &environment.cwd);
     let checking = tokio::task::spawn_blocking(move || seal.check(&program, &asked));
     Ok(checking.await.map_err(|_| DialError::Unchecked)??)

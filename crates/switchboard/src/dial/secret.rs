@@ -43,8 +43,8 @@ pub(crate) enum SecretError {
     Empty,
 }
 
-/// Runs the program and returns its output without the final line break. When this returns or is
-/// dropped, the program and its child processes have been ended.
+/// Runs the program and returns its output without the final line break. When the future completes
+/// or is dropped, the program and its child processes have been ended.
 pub(crate) async fn ask(
     spawner: Arc<dyn Spawner>,
     program: Program,
@@ -76,12 +76,12 @@ pub(crate) async fn ask_hearing<F: Future<Output = ()>>(
     let mut process = started.process;
     let writing = async {
         let mut stdin = started.stdin;
-        // A program that reads no input may have closed the pipe.
+        // An error is ignored: a program that reads no input may have closed the pipe.
         let _unread = stdin.write_all(input.as_bytes()).await;
     };
     let ended = async {
         let status = process.exited().await;
-        // A child process left behind would keep the pipe open.
+        // Child processes are killed, too: one that is left behind would keep the pipe open.
         process.kill();
         process.gone().await;
         status
@@ -108,7 +108,8 @@ pub(crate) async fn ask_hearing<F: Future<Output = ()>>(
     Ok(Secret::new(text))
 }
 
-/// Reads at most one byte more than the limit; the rest stays unread, and the program is ended.
+/// Reads at most one byte more than the limit, which shows that the output is too large; the caller
+/// then ends the program.
 async fn read_bounded(source: impl AsyncRead + Unpin, limit: usize) -> io::Result<Vec<u8>> {
     let mut output = Vec::new();
     source.take(limit as u64 + 1).read_to_end(&mut output).await?;

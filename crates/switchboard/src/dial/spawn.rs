@@ -1,5 +1,5 @@
-//! Starts programs: without a shell, with a cleared environment, and in their own process group. If
-//! possible, a reaper ends them if this process is killed.
+//! Starts programs: without a shell, with a cleared environment, and in their own process group.
+//! Where possible, a reaper ends the programs if this process is killed.
 
 #[cfg(target_os = "linux")]
 mod kept;
@@ -46,15 +46,15 @@ pub struct Started {
     pub stdout: Box<dyn AsyncRead + Send + Unpin>,
     /// The standard error of the program.
     pub stderr: Box<dyn AsyncRead + Send + Unpin>,
-    /// The process itself.
+    /// The control over the running program.
     pub process: Box<dyn Process>,
 }
 
 /// The future result of a method of [`Process`], [`Spawner`] or another object-safe trait.
 pub type Promise<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Control over a running program. Dropping it ends the program and its reachable child processes:
-/// its process group, or with a reaper all of them.
+/// Control over a running program. Dropping this value ends the program and its reachable child
+/// processes: its process group, or with a reaper all child processes.
 pub trait Process: Send {
     /// Waits for the program to exit. If the future is dropped, another call continues the wait.
     fn exited(&mut self) -> Promise<'_, io::Result<ExitStatus>>;
@@ -73,7 +73,7 @@ pub trait Process: Send {
     }
 }
 
-/// The way to start programs.
+/// A way to start programs, such as a reaper or process groups.
 pub trait Spawner: Send + Sync {
     /// Starts a program. If the future is dropped, the program does not run.
     fn start<'a>(&'a self, program: &'a Program) -> Promise<'a, io::Result<Started>>;

@@ -73,7 +73,7 @@ pub enum EditError {
 pub(super) enum EditRefusal {
     Text(edit::EditError),
     Exists(ServerName),
-    /// The value would make the file invalid.
+    /// The new value of the key would make the file invalid.
     Value {
         key: String,
         problem: Box<DiagnosticKind>,

@@ -17,7 +17,7 @@ pub enum Rules {
 }
 
 impl Rules {
-    /// The key of the list below `settings`.
+    /// The key of the list: `allow` or `deny`, below `settings`.
     pub fn key(self) -> &'static str {
         match self {
             Rules::Allow => "allow",
@@ -37,7 +37,7 @@ impl Editor<'_> {
         Ok(patterns.filter_map(Value::as_str).map(str::to_owned).collect())
     }
 
-    /// Adds a pattern to a list.
+    /// Adds a pattern to the `allow` or `deny` list in the user's file.
     pub fn add_rule(&self, rules: Rules, pattern: &str) -> Result<Edited, EditError> {
         if !is_glob(pattern) {
             return Err(EditError::BadPattern { pattern: pattern.to_owned() });
@@ -45,8 +45,8 @@ impl Editor<'_> {
         self.change_rules(rules, Change::AddItem(pattern.into()))
     }
 
-    /// Removes a pattern from a list. Fails if the list does not have it: a misspelt pattern would
-    /// otherwise stay in effect unnoticed.
+    /// Removes a pattern from the `allow` or `deny` list in the user's file. Fails if the list does not
+    /// have the pattern: a misspelt one would otherwise stay in effect unnoticed.
     pub fn remove_rule(&self, rules: Rules, pattern: &str) -> Result<Edited, EditError> {
         // If the file does not parse, the change below fails with the reason.
         if let Ok(patterns) = self.rules(rules)

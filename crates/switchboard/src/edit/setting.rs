@@ -74,7 +74,7 @@ fn changed(
     }
 }
 
-/// The errors in the file, without their positions.
+/// The errors in the text of a configuration file, without their positions.
 fn problems(text: &str) -> Vec<DiagnosticKind> {
     let source = ConfigSource { path: "".into(), tier: Tier::User };
     let found = parse(text, &source).diagnostics.into_iter().filter(Diagnostic::is_error);

@@ -1,4 +1,4 @@
-//! Calls and connections that a rule, a pin or the user does not allow.
+//! Failures of calls and connections that a rule, a pin or the user does not allow.
 
 use std::sync::Arc;
 

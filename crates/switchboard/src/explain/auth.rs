@@ -12,7 +12,7 @@ use crate::auth::net::NetError;
 use crate::auth::register::RegisterError;
 use crate::auth::requests::TokenError;
 
-/// A failed sign-in to a server. The source of the error has the reason.
+/// The error for a failed sign-in to a server. The source of the error has the reason.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot sign in to the server `{server}`")]
 struct SigningIn {

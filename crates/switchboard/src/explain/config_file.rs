@@ -1,4 +1,5 @@
-//! Configuration files of Switchboard or of a host that cannot be changed.
+//! Failures about refused entries, and about configuration files of Switchboard or a host that
+//! cannot be changed.
 
 use std::path::Path;
 

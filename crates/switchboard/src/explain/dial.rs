@@ -27,7 +27,8 @@ pub(crate) fn lease(error: LeaseError, server: &ServerName) -> Failure {
             let hints = cause.as_ref().map_or(Vec::new(), |cause| dial(cause, server).1);
             let is_backoff = matches!(error, LeaseError::Backoff { .. });
             match cause {
-                // Waiting does not help: the user has to act.
+                // To wait for the next attempt does not help here: the user has to approve the
+                // server or sign in.
                 Some(cause) if cause.needs_trust() => (Code::TrustRequired, hints),
                 Some(cause) if cause.needs_sign_in() => (Code::SignInRequired, hints),
                 Some(_) | None => {
@@ -106,7 +107,7 @@ pub(crate) fn connect(error: LeaseError, server: &ServerName) -> ConnectError {
     }
 }
 
-/// A server that cannot be used. The source of the error has the reason.
+/// The error for a server that cannot be used. The source of the error has the reason.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot use the server `{server}`")]
 struct Connecting {

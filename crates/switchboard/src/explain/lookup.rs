@@ -1,4 +1,4 @@
-//! Names and URIs that match nothing, or several servers.
+//! Failures for names and URIs that match nothing, or match on several servers.
 
 use std::collections::BTreeSet;
 
@@ -31,12 +31,12 @@ pub(crate) fn unknown_tool(server: &ServerName, name: &str) -> Failure {
     of_server(Code::UnknownTool, server, Cause::NoSuchTool(shown(name)))
 }
 
-/// The failure for a name that resolves to no prompt.
+/// The failure for a name that resolves to no prompt, or to prompts of several servers.
 pub(crate) fn prompt(error: ResolveError) -> Failure {
     ambiguous(error, Cause::AmbiguousPrompt)
 }
 
-/// The failure for a URI that resolves to no resource.
+/// The failure for a URI that resolves to no resource, or to resources of several servers.
 pub(crate) fn resource(error: ResolveError) -> Failure {
     ambiguous(error, Cause::AmbiguousResource)
 }

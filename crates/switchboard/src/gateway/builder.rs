@@ -125,8 +125,8 @@ impl GatewayBuilder {
         self
     }
 
-    /// Sets the client capabilities that servers are offered. All sessions must support them, so
-    /// that listed tools can be called. The default is all capabilities.
+    /// Sets the client capabilities that servers are offered. All sessions must support these
+    /// capabilities, so that listed tools can be called. The default is all capabilities.
     #[must_use]
     pub fn capabilities(mut self, capabilities: CapabilitySet) -> GatewayBuilder {
         self.blueprint.offered = OfferedCapabilities::known(capabilities);

@@ -15,7 +15,7 @@ pub struct Changes {
 }
 
 impl Gateway {
-    /// A feed of all changes from now on.
+    /// A feed of all changes of the servers' status from now on.
     pub fn changes(&self) -> Changes {
         Changes {
             catalog: self.watch(),
@@ -26,8 +26,8 @@ impl Gateway {
 }
 
 impl Changes {
-    /// Completes after one or more changes since the last call; `false` once no more changes can
-    /// follow.
+    /// Completes after one or more changes since this method was last called; `false` once no more
+    /// changes can follow.
     pub async fn next(&mut self) -> bool {
         tokio::select! {
             changed = self.catalog.changed() => changed.is_ok(),

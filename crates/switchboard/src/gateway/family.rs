@@ -1,5 +1,5 @@
-//! Gateways for clients with other capabilities. Each has its own connections and listings, so that
-//! a client sees exactly the tools that it can call.
+//! Sibling gateways for clients with other capabilities than the first client. Each gateway has its
+//! own connections and listings, so that a client sees exactly the tools that it can call.
 
 use std::sync::Arc;
 
@@ -16,10 +16,12 @@ use crate::mutex::lock;
 use crate::notices::Notices;
 use crate::upstream::Surroundings;
 
-/// The maximum number of capability sets in one process. Further clients share the first gateway.
+/// The maximum number of capability sets in one process. Clients with further sets share the first
+/// gateway.
 const MOST: usize = 8;
 
-/// The gateways of a process for other capabilities, and the current configuration for new ones.
+/// The sibling gateways of a process, one for each further set of client capabilities, and the
+/// configuration that a new sibling gets.
 #[derive(Default)]
 pub(super) struct Family {
     siblings: Vec<(CapabilitySet, Gateway)>,
@@ -77,7 +79,7 @@ impl Gateway {
         sibling
     }
 
-    /// Applies a configuration to the siblings of this gateway, and stores it for later ones.
+    /// Applies a configuration to the siblings of this gateway, and stores it for later siblings.
     pub(super) fn apply_to_family(&self, config: &Config, notices: &FileNotices) {
         let mut family = lock(&self.shared.family);
         family.config = Arc::new(config.clone());

@@ -1,5 +1,5 @@
-//! Connects servers without a call: unlisted servers, servers with an old listing, or all for a
-//! check.
+//! Connects servers without a call: unlisted servers, servers with an old listing, or all servers
+//! for a check.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ const COMMAND_WAIT: Duration = Duration::from_secs(3);
 pub struct CheckedServer {
     /// The server that was connected.
     pub server: ServerName,
-    /// How long connecting took.
+    /// How long it took to connect the server.
     pub took: Duration,
     /// The number of the server's tools, or why connecting failed.
     pub outcome: Result<usize, Failure>,
@@ -96,7 +96,7 @@ impl Gateway {
     }
 
     /// Records that the server was not ready, so that the next commands do not wait for it. Returns
-    /// what it was doing.
+    /// what the server was doing, such as `starting`.
     fn remember_unready(&self, server: &ServerName) -> &'static str {
         let roster = self.roster();
         let member = roster.members.get(&shared_key(server));
@@ -111,14 +111,16 @@ impl Gateway {
         doing
     }
 
-    /// Like [`Gateway::list_missing`], but in the background, unless the settings forbid it. Then
-    /// refreshes stale listings.
+    /// Like [`Gateway::list_missing`], but in the background and only if the settings permit it.
+    /// Afterwards, refreshes stale listings.
     pub fn list_missing_in_background(&self) {
         if self.roster().settings.first_listing {
             *lock(&self.shared.first_listing) = Some(Instant::now());
             let gateway = self.clone();
             self.shared.surroundings.tasks.spawn(async move {
-                // The cache depends on the client's capabilities, which a client may never declare.
+                // Waits until the client's capabilities are known, because the cache depends on
+                // them. The wait ends with the gateway: a client may never declare its
+                // capabilities.
                 let closing = &gateway.shared.surroundings.closing;
                 if closing.run_until_cancelled(gateway.declared()).await.is_none() {
                     return;
@@ -130,7 +132,7 @@ impl Gateway {
         }
     }
 
-    /// The servers that may be connected without being named by the user.
+    /// Those of `servers` that may be connected although the user did not name them.
     pub(super) fn usable_unasked(
         &self,
         servers: Vec<ServerName>,
@@ -164,7 +166,7 @@ impl Gateway {
         servers.map(connect).collect()
     }
 
-    /// When the background listing of this server began.
+    /// When the background listing of this server began; `None` if there is none.
     pub(crate) fn first_listing_began(&self, server: &ServerName) -> Option<Instant> {
         let began = *lock(&self.shared.first_listing);
         began.filter(|_| self.facts(server).first_use != FirstUse::ByName)

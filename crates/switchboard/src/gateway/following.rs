@@ -23,12 +23,12 @@ impl Gateway {
         self.run_beside(follow::follow(gateway, options, last_good, asked));
     }
 
-    /// The files that are followed.
+    /// The configuration files that the gateway follows; `None` if it follows none.
     pub(crate) fn followed(&self) -> Option<&LoadOptions> {
         self.shared.follower.get().map(|follower| &follower.options)
     }
 
-    /// Reloads the files now, whether or not they seem changed.
+    /// Reloads the configuration files now, whether or not they seem changed.
     pub(crate) async fn reload(&self) -> Result<ReadAgain, Failure> {
         let follower = self.shared.follower.get().ok_or_else(explain::nothing_to_reload)?;
         let (reply, read) = oneshot::channel();

@@ -1,5 +1,5 @@
-//! Servers that a session connected ad hoc. They are in no configuration, store nothing on disk and
-//! end with their session.
+//! Servers that a session connected ad hoc. Such servers are in no configuration, store nothing on
+//! disk and end with their session.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -115,7 +115,7 @@ impl Gateway {
         Ok(upstream)
     }
 
-    /// The guest of a session with this name.
+    /// The session's guest with this name; `None` if there is none.
     pub(crate) fn guest(&self, id: &ServerName, session: SessionId) -> Option<Guest> {
         self.shared.roster.borrow().guests.get(&session)?.by_name.get(id).cloned()
     }
@@ -169,7 +169,7 @@ impl Guests {
         Ok(())
     }
 
-    /// Publishes the current guests in their directory.
+    /// Publishes the session's current guests in the directory of their listings.
     fn announce(&self) {
         let guests = self.by_name.iter();
         let shelves = guests.clone().map(|(id, guest)| (id.clone(), guest.shelf.clone()));

@@ -16,7 +16,7 @@ use crate::blueprint::Facts;
 use crate::explain;
 use crate::upstream::{Partition, Recipe, SessionId, Upstream, UpstreamKey};
 
-/// The servers of one configuration with its settings and rules. It is replaced as a whole.
+/// The servers of one configuration, with its settings and rules; replaced as a whole.
 #[derive(Clone)]
 pub(super) struct Roster {
     pub(super) members: Members,
@@ -24,9 +24,10 @@ pub(super) struct Roster {
     pub(super) settings: Settings,
     pub(super) limits: TextLimits,
     pub(super) notices: FileNotices,
-    /// The first place in the user's files whose rules cannot be parsed.
+    /// The first place in the user's files where a rule cannot be parsed; calls are refused
+    /// meanwhile.
     pub(super) unread_rules: Option<ConfigOrigin>,
-    /// The servers that sessions connected ad hoc. They stay connected when the configuration
+    /// The servers that sessions connected ad hoc, which stay connected when the configuration
     /// changes.
     pub(super) guests: AllGuests,
 }
@@ -38,7 +39,7 @@ pub(super) type Members = HashMap<UpstreamKey, Member>;
 pub(crate) struct FileNotices {
     /// Files that cannot be parsed; their last good version stays in effect.
     pub(crate) stale: Vec<String>,
-    /// Places of entries that have no effect.
+    /// The places of entries that have no effect because of a mistake.
     pub(crate) mistakes: Vec<String>,
 }
 
@@ -72,9 +73,9 @@ impl Roster {
         })
     }
 
-    /// Keeps the members whose recipe and policy are unchanged. `start` creates the others; it gets
-    /// the upstream of the same name that it replaces. Also returns the upstreams that the new
-    /// configuration no longer contains.
+    /// Keeps the members whose recipe and policy are unchanged. `start` creates each other member,
+    /// and gets the upstream of the same name that the member replaces. Also returns the upstreams
+    /// that the new configuration no longer contains.
     pub(super) fn renew(
         before: &Members,
         recipes: Vec<(ServerName, Recipe, Policy)>,

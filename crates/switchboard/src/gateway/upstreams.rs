@@ -123,7 +123,7 @@ impl Gateway {
         Member { upstream, recipe, policy }
     }
 
-    /// The shared services for an upstream. It dials only after `predecessor` has ended.
+    /// The shared services for an upstream, which dials only after `predecessor` has ended.
     pub(super) fn surroundings(
         &self,
         predecessor: Option<CancellationToken>,

@@ -24,7 +24,8 @@ const MOST_FILES: usize = 1_000;
 pub(super) struct Archive {
     records: Vec<InstallRecord>,
     ledgers: Vec<Ledger>,
-    /// Record files of earlier versions, one per host; `records` has them in the current format.
+    /// Record files of earlier versions, one per host; `records` holds their content in the current
+    /// format.
     older: Vec<PathBuf>,
 }
 
@@ -48,7 +49,7 @@ impl Archive {
         Ok(archive)
     }
 
-    /// The record of the installation in one of these files.
+    /// The record of an installation in one of the files in `files`; `None` if there is none.
     pub(super) fn record(&self, target: Target, files: &[PathBuf]) -> Option<&InstallRecord> {
         files.iter().find_map(|file| {
             let file = identity(file);
@@ -103,7 +104,7 @@ impl Archive {
             let path = locations.installed_earlier(target);
             let Some(older) = read_file::<OlderRecord>(&path)? else { continue };
             self.older.push(path);
-            // A newer record takes precedence.
+            // A record in the current format takes precedence over one of an earlier version.
             if self.record(target, std::slice::from_ref(&older.host.path)).is_none() {
                 all.push((target, older));
             }
@@ -129,7 +130,7 @@ impl Archive {
 
 const LEDGER: &str = "copies-";
 
-/// A record of an earlier version.
+/// An installation record that an earlier version of Switchboard wrote.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct OlderRecord {
@@ -145,8 +146,8 @@ impl OlderRecord {
     }
 }
 
-/// The ledger of a file into which the servers of several hosts were copied, one host after the
-/// other: each record's backup is the file as the previous one left it.
+/// Rebuilds, from records of earlier versions, the ledger of a file into which servers were copied
+/// one host after the other: each record's backup is the file as the installation before left it.
 fn older_ledger(file: &Path, mut records: Vec<&OlderRecord>) -> Result<Ledger, InstallError> {
     let now = text_of(file)?;
     let mut base = now.clone();

@@ -19,18 +19,18 @@ use crate::edit::switching::is_flag;
 #[serde(deny_unknown_fields)]
 pub(super) struct Ledger {
     pub(super) path: PathBuf,
-    /// The file without any copy; `None` if it did not exist.
+    /// The text of the user's file without any copy; `None` if the file did not exist.
     base: Option<String>,
     /// Whether an installation created the directory of the file.
     pub(super) made_directory: bool,
     /// Hashes of the file before and after the last write. Any other content is an edit by hand.
     known: Vec<Option<String>>,
     layout: Layout,
-    /// The copies, in the order in which they were added.
+    /// The copies of hosts' servers, in the order in which they were added.
     pub(super) copies: Vec<Copy>,
 }
 
-/// The entry of a host's server as it was copied.
+/// The entry of a host's server, as it was copied into the user's file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Copy {
@@ -38,7 +38,7 @@ pub(super) struct Copy {
     pub(super) entry: Map<String, Value>,
 }
 
-/// How the copies are arranged in the file.
+/// How the copies are arranged in the user's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Layout {
@@ -54,7 +54,7 @@ enum Layout {
 pub(super) struct Moving {
     pub(super) moved: Vec<String>,
     pub(super) stay: Vec<Staying>,
-    /// The copies that the file has afterwards.
+    /// The copies that the user's file contains after the move.
     pub(super) copies: Vec<Copy>,
 }
 
@@ -66,7 +66,7 @@ impl Ledger {
         Ledger { made_directory, known, ..Ledger::of(path, now, Vec::new()) }
     }
 
-    /// A ledger with these copies, without a known content of the file.
+    /// A ledger with these copies, for a file of which no content is known yet.
     pub(super) fn of(path: &Path, base: Option<String>, copies: Vec<Copy>) -> Ledger {
         let (path, layout) = (path.to_path_buf(), Layout::Appended);
         Ledger { path, base, made_directory: false, known: Vec::new(), layout, copies }
@@ -101,8 +101,8 @@ impl Ledger {
         Ok(self)
     }
 
-    /// Which of a host's servers can be copied. `before` are the servers that the same installation
-    /// moved earlier; `held` are those that other installations need.
+    /// Plans which of a host's servers are copied. `before` are the servers that the same
+    /// installation moved earlier; `held` are those that other installations need.
     pub(super) fn plan(
         &self,
         others: Vec<HostServer>,
@@ -151,7 +151,7 @@ impl Ledger {
         Ok(moving)
     }
 
-    /// The file with these copies, and its new ledger.
+    /// The text of the user's file with these copies, and the new ledger of the file.
     pub(super) fn write(
         &self,
         now: Option<&str>,

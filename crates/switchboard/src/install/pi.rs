@@ -25,7 +25,7 @@ pub(crate) fn settings(locations: &Paths) -> PathBuf {
     locations.others.pi.join("settings.json")
 }
 
-/// The files that an installation may be in: the settings, or `mcp.json` in earlier versions.
+/// The files of Pi that an installation may be in: the settings, or `mcp.json` in earlier versions.
 pub(super) fn files(locations: &Paths) -> Vec<PathBuf> {
     vec![settings(locations), locations.others.pi.join("mcp.json")]
 }
@@ -35,7 +35,7 @@ pub(super) fn is_of_servers(record: &InstallRecord) -> bool {
     record.host.path.ends_with("mcp.json")
 }
 
-/// What is at the path of a package, relative to Pi's directory.
+/// What exists at the path of a package, which may be relative to Pi's directory.
 pub(crate) fn look(locations: &Paths, source: &str) -> LocalPackage {
     let source = source.trim();
     let source = source.strip_prefix("file://").unwrap_or(source);
@@ -60,7 +60,7 @@ pub(crate) fn with<T>(locations: &Paths, work: impl FnOnce(Surroundings<'_>) -> 
 }
 
 impl Installer<'_> {
-    /// Writes the package first, then the settings that refer to it.
+    /// Plans an installation into Pi: first the package, then the settings that refer to it.
     pub(super) fn install_in_pi(&self, archive: Archive) -> Result<InstallPlan, InstallError> {
         let path = settings(self.locations);
         let now = text_of(&path)?;
@@ -132,7 +132,8 @@ impl Installer<'_> {
     /// The files of the package; other files in its directory are removed.
     fn package(&self) -> Result<Vec<FileChange>, InstallError> {
         let program = self.environment.program.as_deref().ok_or(InstallError::NoProgram)?;
-        // A link on `PATH` stays valid when its target is updated.
+        // The path on `PATH` is preferred: as a symbolic link, it stays valid when an update moves
+        // its target.
         let program = self.on_path(program).unwrap_or_else(|| program.to_path_buf());
         let program = program.to_str().ok_or(InstallError::NoProgram)?;
         let binary = format!("{}\n", json!({ "path": program }));
@@ -153,8 +154,8 @@ impl Installer<'_> {
     }
 }
 
-/// Removes the files of the package, except those with these names. Links and files that are not
-/// UTF-8 are not part of the package.
+/// The removal of the package's files whose names are not in `names`. Symbolic links and files that
+/// are not UTF-8 are not part of the package.
 fn leftovers(directory: &Path, names: &[&str]) -> Vec<FileChange> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let entries = entries.filter(|_| !directory.is_symlink());

@@ -18,29 +18,29 @@ pub enum Servers {
     Move,
 }
 
-/// The planned changes. [`Installer::carry_out`] writes them.
+/// The planned changes of an installation or uninstallation, which [`Installer::carry_out`] writes.
 #[derive(Clone, Debug)]
 pub struct InstallPlan {
     /// The files that change, in the order in which they are written.
     pub files: Vec<FileChange>,
     /// The servers that are disabled in the host, or enabled again.
     pub moved: Vec<String>,
-    /// The servers that stay in the host although all were requested to be moved.
+    /// The servers that stay in the host although the user requested to move all.
     pub stay: Vec<Staying>,
-    /// The packages that are removed because they define the same commands.
+    /// The packages that are removed from Pi because they define the same commands as Switchboard.
     pub displaced: Vec<String>,
-    /// The additions to the entry besides the command, with their reasons.
+    /// The additions to Switchboard's entry besides the command, with their reasons.
     pub added: Vec<Added>,
-    /// Whether the host still has an entry for Switchboard afterwards, which it had before the
-    /// installation.
+    /// Whether an uninstallation leaves an entry for Switchboard in the host, because the host had
+    /// the entry before the installation.
     pub leaves_ours: bool,
     /// The stored records of all installations at the time of planning.
     pub(super) archive: Archive,
-    /// The record to store, if there is one.
+    /// The installation record to store; `None` if the plan stores none.
     pub(super) record: Option<InstallRecord>,
-    /// The record to remove, if there is one.
+    /// The installation record to remove; `None` if the plan removes none.
     pub(super) forget: Option<InstallRecord>,
-    /// The ledger of the user's file, if that has or had copies.
+    /// The ledger of the user's file, if that file has or had copies of hosts' servers.
     pub(super) ledger: Option<Ledger>,
 }
 
@@ -60,13 +60,13 @@ impl InstallPlan {
         }
     }
 
-    /// Whether there is nothing to change.
+    /// Whether the plan changes no file.
     pub fn is_nothing(&self) -> bool {
         self.files.is_empty()
     }
 }
 
-/// A file before and after an installation; `None` means that it does not exist.
+/// A file before and after an installation or uninstallation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileChange {
     /// The path of the file.
@@ -82,13 +82,13 @@ pub struct FileChange {
 /// The owner of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// The host, whose servers the file holds.
+    /// The host whose servers the file holds.
     Host(Target),
-    /// The host, whose settings the file holds.
+    /// The host whose other settings the file holds.
     Settings(Target),
     /// The user: the file is Switchboard's configuration.
     User,
-    /// The package that Pi loads.
+    /// Switchboard's package, which Pi loads.
     Package,
 }
 

@@ -44,18 +44,18 @@ impl FileBackup {
         FileBackup { path: path.to_path_buf(), before, after: after.map(hash) }
     }
 
-    /// The backup after another change by Switchboard.
+    /// The backup of the file after Switchboard has changed it once more.
     pub(super) fn then(&self, now: Option<&str>, after: &str) -> FileBackup {
         match self.untouched(now) {
             Some(_) => FileBackup { after: Some(hash(after)), ..self.clone() },
-            // The file holds edits by others, so the recorded hash stays: with a new one, undoing
-            // would restore the old content and lose the edits.
+            // The file holds edits of the user or another program, so the recorded hash stays: with
+            // a new hash, undoing would restore the old content and lose the edits.
             None => self.clone(),
         }
     }
 
-    /// The file without the installation: its old content, or if others changed it since, the
-    /// result of `without` for the current and the old text.
+    /// The file without the installation: its old content, or if another program changed the file
+    /// since, the result of `without` for the current and the old text.
     pub(super) fn undone(
         &self,
         now: Option<String>,
@@ -69,7 +69,7 @@ impl FileBackup {
         without.map(Some).map_err(|cause| refused(&self.path, cause))
     }
 
-    /// A host's settings without the additions.
+    /// A host's settings without the permissions that the installation added.
     pub(super) fn settings_before(
         &self,
         target: Target,
@@ -86,7 +86,7 @@ impl FileBackup {
 }
 
 impl InstallRecord {
-    /// The record of one file, without moved servers.
+    /// The record of an installation that changes only the host's file.
     pub(super) fn of_host(target: Target, host: FileBackup) -> InstallRecord {
         InstallRecord { target, host, settings: None, user: None, moved: Vec::new() }
     }

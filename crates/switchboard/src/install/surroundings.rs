@@ -132,7 +132,7 @@ impl Installer<'_> {
     }
 }
 
-/// How many directories above a program its package may begin.
+/// The maximum number of directories between a program and the root of its package.
 const DEEPEST_PACKAGE: usize = 5;
 
 /// The major and minor number of a version with three numbers.

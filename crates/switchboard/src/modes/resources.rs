@@ -1,4 +1,4 @@
-//! The modes for resources and prompts.
+//! The requests for resources and prompts.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! The status of all servers, and the `instructions` with their digest, from snapshots alone.
+//! The status of all servers, and the `instructions` with their digest. Both use only snapshots,
+//! and connect no server.
 
 use switchboard_core::catalog::known_failure::{FAILURE_IS_NEWS, FailureKind, KnownFailure};
 use switchboard_core::catalog::{Catalog, Listing, Shelf, Standing};

@@ -10,7 +10,8 @@ pub struct Others {
     pub(crate) home: PathBuf,
     /// `~/.config`, unless `XDG_CONFIG_HOME` moves it.
     pub(crate) config: PathBuf,
-    /// The directory that replaces `~/.config` on Windows.
+    /// The directory that `APPDATA` names, which replaces `~/.config` on Windows; `None` if
+    /// `APPDATA` is not set.
     pub(crate) app_data: Option<PathBuf>,
     pub(crate) pi: PathBuf,
     pub(crate) claude: PathBuf,

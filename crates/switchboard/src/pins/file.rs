@@ -106,8 +106,8 @@ impl PinFile {
         self.stamp() != *lock(&self.seen)
     }
 
-    /// Writes the first record for these clients, unless another process already has. Returns the
-    /// baseline in effect.
+    /// Writes the first pins for clients with these capabilities, unless another process already
+    /// has. Returns the baseline in effect.
     pub(crate) fn establish(&self, listing: &RawListing) -> Result<Baseline, PinError> {
         let set = self.set().code();
         let mut baseline = Baseline::Damaged;

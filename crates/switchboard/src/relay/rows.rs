@@ -75,8 +75,8 @@ fn tools(catalog: &Catalog, server: &ServerName, pins: Pins, page: Raw) -> Raw {
         if catalog.denied_by(&found.shown).is_some() {
             return None;
         }
-        // The client must see the pinned definition, which is also the one that is called, even if
-        // the server now sends another one.
+        // The client must see the listed definition, which was compared with the pin and which
+        // calls use, even if the server now sends another one.
         let is_news = pins != Pins::Off && found.entry.definition() != tool;
         let row = match is_news || nesting::is_deep(tool) {
             false => marked(tool),
@@ -113,8 +113,8 @@ fn prompts(catalog: &Catalog, server: &ServerName, pins: Pins, page: Raw) -> Raw
     })
 }
 
-/// Adds the number of hidden characters to `_meta`. The characters themselves are removed later,
-/// with those of the whole page.
+/// Adds the number of a row's hidden characters to its `_meta`. The characters themselves are
+/// removed later, with those of the whole page.
 fn marked(row: &str) -> Cow<'_, str> {
     let marked = find_json(row).and_then(|hidden| with_mark(row, hidden.characters));
     marked.map_or(Cow::Borrowed(row), Cow::Owned)

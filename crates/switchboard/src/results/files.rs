@@ -46,7 +46,7 @@ pub(super) struct Stored {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Parts {
     pub(super) text: Range<usize>,
-    /// The input of a filter: the text, or the JSON after it.
+    /// The part that a filter reads: the text, or the JSON after it.
     pub(super) json: Option<Range<usize>>,
 }
 
@@ -119,7 +119,7 @@ impl Results {
         }
     }
 
-    /// Removes expired results.
+    /// Removes the results whose limited lifetime has ended.
     pub(super) fn forget_old(&self) {
         let Lifetime::Limited(time) = self.lifetime else { return };
         let mut kept = lock(&self.kept);

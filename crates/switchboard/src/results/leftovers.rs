@@ -36,7 +36,7 @@ fn directories(all: &Path) -> impl Iterator<Item = DirEntry> {
     entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
 }
 
-/// The lock of a directory whose session has ended.
+/// The lock of a directory whose session has ended; `None` if the session may still run.
 fn abandoned(entry: &DirEntry) -> Option<Lock> {
     let name = entry.file_name();
     let owner = name.to_str().and_then(|name| name.split_once('-')?.0.parse().ok());
@@ -44,8 +44,8 @@ fn abandoned(entry: &DirEntry) -> Option<Lock> {
     let is_alive = !matches!(test_kill_process(owner), Err(rustix::io::Errno::SRCH));
     let made = entry.metadata().and_then(|data| data.modified()).ok();
     let is_young = made.is_some_and(|made| made.elapsed().is_ok_and(|age| age < YOUNG));
-    // Only the lock decides, because the process id may have been reused, or may belong to another
-    // PID namespace.
+    // For a directory that is not young, only the lock decides whether its session has ended: the
+    // process id may have been reused, or may belong to another PID namespace.
     if is_alive && is_young {
         return None;
     }

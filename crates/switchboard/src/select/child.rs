@@ -21,7 +21,7 @@ const STACK: usize = 64 << 20;
 
 static AT_HAND: AtomicBool = AtomicBool::new(false);
 
-/// The exit code of the process.
+/// The exit codes of the filter process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FilterExit {
     /// The filter succeeded; the output of the process is its output.
@@ -129,7 +129,7 @@ fn read(source: &mut UnixStream) -> io::Result<(String, Option<String>)> {
     Ok((filter, if json == u64::MAX { None } else { Some(text(json)?) }))
 }
 
-/// Sets the resource limits of the process.
+/// Sets the resource limits of the filter process.
 fn confine() -> io::Result<()> {
     #[cfg(target_os = "linux")]
     let memory = Resource::Data;
@@ -145,7 +145,7 @@ fn confine() -> io::Result<()> {
     }
     limit(Resource::Core, 0, 0)?;
     limit(Resource::Fsize, 0, 0)?;
-    // With this limit, no further file can be opened.
+    // With a limit of zero, the filter process can open no further file.
     limit(Resource::Nofile, 0, 0)
 }
 

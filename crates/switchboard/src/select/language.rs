@@ -26,7 +26,7 @@ const MESSAGE: usize = 200;
 /// The maximum length of a quotation of a filter in a message, in bytes.
 const QUOTED: usize = 40;
 
-/// Pure functions of `jaq`.
+/// The pure functions of `jaq` that filters may use.
 const ALLOWED: &[&str] = &[
     "ascii_downcase",
     "ascii_upcase",
@@ -70,7 +70,7 @@ const ALLOWED: &[&str] = &[
     "utf8bytelength",
 ];
 
-/// Definitions of `jaq` that depend on excluded functions.
+/// Definitions of `jaq` that filters cannot use, because they depend on excluded functions.
 const WITHHELD: &[&str] = &[
     "@html",
     "@htmld",
@@ -184,8 +184,8 @@ fn undefined(name: &str, kind: &Undefined) -> String {
     }
 }
 
-/// An error as text. It may quote a whole value before the actual problem, so the middle is
-/// omitted.
+/// The text of a filter's error. The error may quote a whole value before the actual problem, so
+/// the middle is omitted.
 fn message(error: &impl fmt::Display) -> String {
     let mut text = Ends::default();
     // Writing to `Ends` never fails, and a partial text is still useful.
@@ -202,7 +202,7 @@ struct Ends {
 }
 
 impl Ends {
-    /// The length of the end of the text that is kept, in bytes.
+    /// How many bytes of the end of a text are kept.
     const TAIL: usize = MESSAGE / 3;
 
     fn joined(mut self) -> String {

@@ -1,5 +1,5 @@
-//! Functions that `jaq` offers only in one feature with clock and environment: regular expressions,
-//! base64 and some arithmetic.
+//! Functions that `jaq` offers only in a feature that also gives access to clock and environment:
+//! regular expressions, base64 and some arithmetic.
 
 use std::cell::RefCell;
 
@@ -47,7 +47,7 @@ fn float(value: &Val) -> Result<f64, Error> {
     value.as_f64().ok_or_else(|| Error::typ(value.clone(), "number"))
 }
 
-/// Which parts of a text a search returns.
+/// Which parts of a text a search with a regular expression returns.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Show {
     Matches,
@@ -113,7 +113,8 @@ fn groups(
     captures.iter().zip(pattern.capture_names()).filter_map(group).collect()
 }
 
-/// Converts increasing byte positions to character positions, each from the one before.
+/// Converts increasing byte positions in a text to character positions. Each conversion starts at
+/// the previous position, so that the text is read only once.
 struct CharPosition<'t> {
     subject: &'t [u8],
     bytes: usize,

@@ -18,14 +18,15 @@ const MOST_FILES: usize = 2_000;
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
 const DEEPEST: usize = 16;
 
-/// The walk stops at this many entries, which bounds the work that a project can cause.
+/// The maximum number of entries that are listed below one directory, which bounds the work that a
+/// project can cause.
 const LONGEST_LISTING: usize = 20_000;
 
-/// Directories of package managers. They are too large to read, so only the names directly in them
-/// are hashed.
+/// Directories of package managers. Such directories are too large to read, so only the names
+/// directly in them are hashed.
 const INSTALLED: [&str; 3] = ["node_modules", ".venv", "venv"];
 
-/// The files and directories below a directory.
+/// A list of all files and directories below one directory.
 #[derive(Debug)]
 pub(super) struct Survey {
     /// The entries by path, in a stable order; links within the project are resolved.
@@ -43,9 +44,9 @@ enum Size {
 enum SurveyEntry {
     File(Metadata),
     Directory,
-    /// A link whose target is not read.
+    /// A symbolic link whose target is not read.
     Link(PathBuf),
-    /// A link to a file: its text, its target and the target's metadata.
+    /// A symbolic link to a file: the text of the link, its target and the target's metadata.
     FileLink(PathBuf, PathBuf, Metadata),
     /// A socket, which cannot be executed.
     Socket,
@@ -146,7 +147,8 @@ impl Walk<'_> {
             return true;
         }
         if place::ROOT_MARKS.contains(&name) {
-            // Each commit changes the content of a directory such as `.git`.
+            // The content is left out: each commit changes the content of a directory such as
+            // `.git`.
             self.entries.push((path, SurveyEntry::LeftOut));
             return true;
         }
@@ -191,8 +193,8 @@ impl Walk<'_> {
 }
 
 impl Scripts {
-    /// Adds the line and hash of a directory. The hash is of all content, or above the limits of
-    /// names, sizes and times.
+    /// Adds a directory to the coverage, with a hash of all its content. Above the limits, the hash
+    /// is of names, sizes and times instead.
     pub(super) fn cover_directory(
         &self,
         directory: &Path,
@@ -240,7 +242,7 @@ impl Scripts {
         }
     }
 
-    /// A hash of all content that could run.
+    /// A hash of one entry with the content of its file.
     fn content(&self, entry: &SurveyEntry, path: &Path, budget: &Budget) -> [u8; 32] {
         let (kind, text, file): (&str, Option<&PathBuf>, Option<(&Path, &Metadata)>) = match entry {
             SurveyEntry::File(data) => ("file", None, Some((path, data))),
@@ -280,7 +282,7 @@ pub(super) fn is_socket(data: &Metadata) -> bool {
     data.file_type().is_socket()
 }
 
-/// A hash of names, sizes and times.
+/// A hash of one entry without the content of its file, by size and times.
 fn listed(entry: &SurveyEntry) -> [u8; 32] {
     let bytes = match entry {
         SurveyEntry::File(data) => identity(data).to_vec(),

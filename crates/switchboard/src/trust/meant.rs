@@ -35,7 +35,7 @@ const STARTS: [&str; 14] = [
 /// The maximum size of a manifest that is read.
 const LARGEST_MANIFEST: u64 = 1024 * 1024;
 
-/// The file itself, or the files that an interpreter may load for its name.
+/// The file at the path or, if there is none, the files that an interpreter may load for this name.
 pub(super) fn by_path(path: PathBuf) -> Vec<PathBuf> {
     if path.is_file() {
         return vec![path];
@@ -60,7 +60,7 @@ pub(super) struct Module {
     pub(super) files: Vec<PathBuf>,
     /// The paths of the module and of its parent packages, without extensions.
     pub(super) stems: Vec<PathBuf>,
-    /// The path of the outermost package.
+    /// The path of the outermost package that contains the module.
     pub(super) package: PathBuf,
 }
 
@@ -116,7 +116,7 @@ pub(super) fn by_package(word: &str, cwd: &Path) -> Vec<PathBuf> {
 
 /// The paths at which launchers look for a program of the project before they install it.
 pub(super) fn by_launcher(word: &str, cwd: &Path) -> Vec<PathBuf> {
-    // `npx @scope/name` starts `name`.
+    // `npx @scope/name` starts a program with the name `name`.
     let scoped = word.strip_prefix('@').and_then(|rest| rest.split_once('/'));
     let word = scoped.map_or(word, |(_, name)| name);
     if word.contains('/') {

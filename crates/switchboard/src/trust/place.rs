@@ -99,14 +99,15 @@ pub(super) fn resolved_as_text(path: &Path) -> PathBuf {
 pub(super) struct Project {
     /// The directory of the definition, with links resolved.
     pub(super) place: PathBuf,
-    /// The repository around that directory.
+    /// The repository around the directory of the definition.
     pub(super) root: PathBuf,
 }
 
 /// The relation of a directory to a project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Belongs {
-    /// The directory of the definition, or one around it. Its content changes all the time.
+    /// The directory of the definition, or a directory around it. The content of such a directory
+    /// changes all the time.
     Own(PathBuf),
     /// Any other directory that the project controls.
     Part(PathBuf),
@@ -114,7 +115,7 @@ pub(super) enum Belongs {
 }
 
 impl Project {
-    /// The project of the working directory; `None` if that does not exist.
+    /// The project of the working directory; `None` if that directory does not exist.
     pub(super) fn around(environment: &Environment) -> Option<Project> {
         let place = environment.cwd.canonicalize().ok()?;
         let root = project_root(&place, environment.variable("HOME").map(Path::new));

@@ -23,14 +23,14 @@ pub struct DefinitionReview {
     shown: Mutex<HashSet<(String, String)>>,
 }
 
-/// A server that is pending.
+/// A pending server that the user can approve.
 #[derive(Debug)]
 pub struct PendingApproval {
     /// The name of the server.
     pub server: String,
     /// The hash of the shown definition.
     pub hash: TrustHash,
-    /// The definition as it is now.
+    /// The current definition of the server.
     pub definition: PendingDefinition,
 }
 
@@ -38,7 +38,7 @@ pub struct PendingApproval {
 enum ApprovalRefusal {
     #[error("`{server}` is not pending in this project")]
     NotPending { server: String },
-    #[error("this definition of `{server}` was not shown before")]
+    #[error("not approved: this definition of `{server}` was not shown")]
     NotShown { server: String },
     #[error("not approved: `{server}` has changed since it was shown")]
     Changed { server: String },

@@ -1,5 +1,6 @@
 //! Finds the files and directories that a command line may run. The search is generous on purpose:
-//! a word that names no file only costs a lookup, but a missed script could be replaced.
+//! a word that names no file only costs a lookup, but a missed script could be changed after the
+//! approval.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
@@ -27,19 +28,19 @@ pub(super) const DEEPEST: usize = 8;
 /// The maximum number of lookups, which bounds the work that a project can cause.
 const MOST_LOOKS: usize = 8_192;
 
-/// The maximum number of options that are tried, each at every position of its letters.
+/// The maximum number of options that are searched for a path after their letters.
 const MOST_OPTIONS: usize = 256;
 
 /// The maximum number of directory listings for patterns.
 const MOST_LISTINGS: usize = 1_024;
 
-/// The length of a shebang line that the kernel reads, without `#!`.
+/// The maximum length of a shebang line that the kernel reads, without `#!`.
 const KERNEL_LINE: usize = 253;
 
-/// The maximum size that is read of a script or argument file.
+/// The maximum number of bytes that are read from a script or argument file.
 const HEAD: u64 = 64 * 1024;
 
-/// The command line of a program, and where it starts.
+/// The command line of a program, and the directory in which the program starts.
 pub(super) struct CommandLine<'a> {
     pub(super) words: Vec<String>,
     pub(super) cwd: &'a Path,
@@ -72,7 +73,7 @@ pub(super) enum FoundBy {
     /// An interpreter may load the file for a word: a module, a manifest, the entry file of a
     /// directory.
     Guess,
-    /// The file was found on `PATH`.
+    /// The file was found in a directory of `PATH`.
     Search,
     /// A runner reads commands from the file.
     Runner,
@@ -81,10 +82,10 @@ pub(super) enum FoundBy {
 /// The paths that a command line reaches.
 #[derive(Debug, Default)]
 pub(super) struct ReachedPaths {
-    /// All candidates, existing or not, inside or outside the project.
+    /// All candidate files, existing or not, inside or outside the project.
     pub(super) files: Vec<Candidate>,
     pub(super) directories: Vec<NamedDirectory>,
-    /// Descriptions of what was not followed, for the user.
+    /// Descriptions, for the user, of the words and files that the search did not follow.
     pub(super) not_followed: Vec<String>,
 }
 
@@ -112,7 +113,7 @@ pub(super) fn candidates(line: &CommandLine<'_>) -> ReachedPaths {
     // are found.
     for _ in 0..2 {
         let behind = search.behind_letters(&options);
-        // These words are placed first, so that truncation does not drop them.
+        // The words after option letters are placed first, so that truncation does not drop them.
         words.retain(|word| !behind.contains(word));
         words.splice(0..0, behind);
         search.add_bases(&words);
@@ -144,15 +145,15 @@ fn argument_words(words: &[String]) -> Vec<String> {
 struct Search<'l> {
     /// The paths that were added, as texts, because `x.js` and `x.js/` are equal as paths.
     seen: HashSet<OsString>,
-    /// The names in each listed directory.
+    /// The names of the files in each directory that was listed.
     listings: HashMap<PathBuf, Vec<String>>,
-    /// The names that each manifest defines.
+    /// The names that each package manifest defines for files of the package.
     own_names: HashMap<PathBuf, OwnNames>,
     found: ReachedPaths,
     looks: usize,
     options: usize,
-    /// Any word may be a base directory for others: `env -C sub`, `cd sub && …`, `uv --directory
-    /// sub`.
+    /// The base directories for relative words. Any word may name one, as in `env -C sub`, `cd sub
+    /// && …`, `uv --directory sub`.
     bases: Vec<NamedDirectory>,
     /// Words that may name argument files.
     argument_words: Vec<String>,
@@ -229,7 +230,8 @@ impl Search<'_> {
         self.follow(&more, depth + 1);
     }
 
-    /// Adds the files that a word may name; returns the words that these files lead to.
+    /// Adds the files that a word may name. Returns the words in these files that may name further
+    /// files.
     fn look_up(&mut self, word: &str, base: &NamedDirectory) -> Vec<String> {
         let mut more = Vec::new();
         for NamedDirectory { directory: path, written } in base.readings(word) {
@@ -271,7 +273,7 @@ impl Search<'_> {
         more
     }
 
-    /// The files that a runner reads in this directory.
+    /// The files that a runner reads from this directory.
     fn by_runner(&mut self, reads: &[&str], place: &Path) -> Vec<PathBuf> {
         let mut files = Vec::new();
         for name in reads {
@@ -301,7 +303,7 @@ impl Search<'_> {
         self.listings.entry(directory.to_owned()).or_insert_with(|| names_in(directory))
     }
 
-    /// A directory and its parents within the project.
+    /// The directory `base`, and its parents up to the root of the project.
     fn upwards(&self, base: &Path) -> Vec<PathBuf> {
         let Ok(base) = base.canonicalize() else { return vec![base.to_owned()] };
         let above = base.ancestors().skip(1).take_while(|place| place.starts_with(self.line.root));
@@ -339,7 +341,8 @@ impl Search<'_> {
                     self.not_followed(format!("some of the files that {pattern:?} matches"));
                 }
                 for path in paths {
-                    // `*` alone matches every directory of a project.
+                    // Directories that `*` alone matches are not added, because that pattern
+                    // matches every directory of a project.
                     if path.is_dir() && pattern.trim_start_matches("./") != "*" {
                         self.add_directory(path, written);
                     } else {
@@ -380,7 +383,7 @@ impl Search<'_> {
         parts_of(words.iter().chain(&behind).map(String::as_str))
     }
 
-    /// Whether a word refers to the file as `@file`.
+    /// Whether a word of the command line refers to this file as an argument file, such as `@file`.
     fn is_arguments(&self, file: &Path) -> bool {
         let Some(name) = file.file_name().and_then(|name| name.to_str()) else { return false };
         self.argument_words.iter().any(|word| word.contains(name))
@@ -416,7 +419,7 @@ fn further_text(file: &Path, is_arguments: bool) -> Option<FurtherText> {
     let line = head.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
     let text = String::from_utf8_lossy(line).into_owned();
     let mut by_kernel = words_of_kernel(line);
-    // The kernel truncates a longer line.
+    // The kernel truncates a shebang line that is longer.
     by_kernel.extend(line.get(..KERNEL_LINE).into_iter().flat_map(words_of_kernel));
     Some(FurtherText { text, by_kernel, is_whole: std::str::from_utf8(line).is_ok() })
 }
@@ -424,7 +427,7 @@ fn further_text(file: &Path, is_arguments: bool) -> Option<FurtherText> {
 /// The words that the kernel runs for a shebang line, without `#!`.
 fn words_of_kernel(line: &[u8]) -> Vec<String> {
     let blank = |byte: &u8| matches!(byte, b' ' | b'\t');
-    // The kernel stops at the first NUL byte.
+    // The kernel ignores the rest of a shebang line after a NUL byte.
     let line = line.split(|byte| *byte == 0).next().unwrap_or_default();
     let start = line.iter().position(|byte| !blank(byte)).unwrap_or(line.len());
     let line = line.get(start..).unwrap_or_default();

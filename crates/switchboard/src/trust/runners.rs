@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-/// Programs, and the names of the files that they read. `*` matches any text in a name.
+/// Programs, and the names of the files from which each program reads commands or settings. `*`
+/// matches any text in a name.
 const RUNNERS: &[(&str, &str)] = &[
     // Programs for JavaScript.
     ("npm pnpm yarn yarnpkg bun", "package.json"),
@@ -184,7 +185,7 @@ const RUNNERS: &[(&str, &str)] = &[
     ("earthly", "Earthfile"),
     ("dagger", "dagger.json"),
     ("lefthook", "lefthook.yml lefthook.yaml .lefthook.yml"),
-    // Programs that read aliases and hooks.
+    // Programs that read files with aliases and hooks.
     ("git", ".git/config"),
     ("hg", ".hg/hgrc"),
 ];

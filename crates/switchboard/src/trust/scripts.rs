@@ -26,13 +26,16 @@ use crate::paths;
 /// instead of content, which bounds the work that a project can cause.
 const LARGEST_SCRIPTS: u64 = 32 * 1024 * 1024;
 
-/// Beyond this total size, further definitions of a project cannot be approved.
+/// The maximum total size of the files that are read for all definitions of a project. Definitions
+/// whose files exceed it cannot be approved.
 const LARGEST_LOAD: u64 = 512 * 1024 * 1024;
 
-/// Beyond this number of files in directories, further definitions of a project cannot be approved.
+/// The maximum number of files in the directories of all definitions of a project. Definitions
+/// whose directories exceed it cannot be approved.
 const LONGEST_LOAD: usize = 200_000;
 
-/// The size limit of a file outside the project, such as an interpreter.
+/// The maximum size of a file outside the project, such as an interpreter, that is hashed by its
+/// content.
 const LARGEST_OUTSIDE: u64 = 4 * 1024 * 1024;
 
 /// The maximum number of directories of a definition that are covered.
@@ -45,21 +48,21 @@ pub(crate) struct Coverage {
     pub(crate) files: Vec<FileHash>,
     /// Descriptions of what is not covered, for the user.
     pub(crate) not_covered: Vec<String>,
-    /// Hashes that an approval is also bound to, of parts that it does not cover completely.
+    /// The hashes of parts that the approval does not cover completely, but is also bound to.
     counted: Vec<FileHash>,
 }
 
-/// The coverage of one definition. `PATH` is the only variable that it reads.
+/// The coverage of one definition. Of the environment variables, only `PATH` affects it.
 pub(crate) fn coverage(entry: &ServerEntry, environment: &Environment) -> Coverage {
     Scripts::default().coverage(entry, environment)
 }
 
 /// Computes the coverage of many definitions, and reads each file once. The limit on content
-/// applies to each definition alone, so that its hash does not depend on the others.
+/// applies to each definition alone, so that its hash does not depend on other definitions.
 pub(crate) struct Scripts {
     /// The remaining bytes that all definitions together may read.
     left: Cell<u64>,
-    /// The remaining number of files in their directories.
+    /// The remaining number of files that the directories of all definitions together may contain.
     unlisted: Cell<usize>,
     read: RefCell<HashMap<PathBuf, [u8; 32]>>,
     surveys: RefCell<HashMap<PathBuf, Rc<Survey>>>,
@@ -174,7 +177,7 @@ impl Scripts {
                 Belongs::Elsewhere => {}
             }
         }
-        // Removes duplicates and directories within others.
+        // Removes duplicates, and directories that another listed directory contains.
         parts.sort();
         parts.dedup_by(|below, above| below.starts_with(above));
         if parts.len() > MOST_DIRECTORIES {
@@ -240,7 +243,8 @@ impl Scripts {
         digest
     }
 
-    /// The survey of a directory; `None` if the limit of all definitions is reached.
+    /// The survey of a directory; `None` if all definitions together have reached the limit on
+    /// files.
     pub(super) fn survey(&self, directory: &Path, project: &Project) -> Option<Rc<Survey>> {
         if let Some(known) = self.surveys.borrow().get(directory) {
             return Some(Rc::clone(known));
@@ -255,8 +259,9 @@ impl Scripts {
     }
 }
 
-/// The text for programs that run in a project, because no list of the files that they load is
-/// complete. Also used for directories that change too often to hash.
+/// The description of what an approval does not cover if programs run in a project, because no list
+/// of the files that they load is complete. The same description is used for directories that
+/// change too often to hash.
 pub(super) const OTHER_FILES: &str =
     "other files of the project that its programs load by themselves";
 
@@ -293,7 +298,7 @@ impl Coverage {
         self.files.iter().chain(&self.counted).cloned().collect()
     }
 
-    /// Whether a change of this file or directory changes the hash.
+    /// Whether a change of this file or directory changes a hash that the approval is bound to.
     pub(super) fn notices(&self, path: &Path) -> bool {
         let mut known = self.files.iter().chain(&self.counted);
         known.any(|(name, _)| {

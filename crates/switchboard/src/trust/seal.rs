@@ -30,7 +30,7 @@ pub(crate) struct Seal {
 pub(crate) enum BrokenSeal {
     #[error("a file of the project that the server runs has changed since it was approved")]
     Changed,
-    #[error("the approval was revoked")]
+    #[error("the approval of the server was revoked")]
     Revoked,
     #[error(
         "a variable or a command refers to a file of the project that no approval covers; \
@@ -60,8 +60,8 @@ impl Seal {
         Ok(())
     }
 
-    /// Whether a file of the project would run that no approval covers, because a variable or
-    /// command names it.
+    /// Whether a variable or a command names a file of the project that would run, but that no
+    /// approval covers.
     fn is_hidden(
         &self,
         program: &Program,
@@ -130,7 +130,7 @@ impl Seal {
 }
 
 impl PartialEq for Seal {
-    /// Compares the hashes, which cover all other fields.
+    /// Compares only the approved hashes, which cover all other fields.
     fn eq(&self, other: &Seal) -> bool {
         self.hash == other.hash
     }

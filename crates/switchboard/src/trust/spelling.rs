@@ -83,7 +83,7 @@ pub(super) fn inner_words(word: &str) -> Vec<String> {
         let bare = word.replace(['\\', '\'', '"'], "");
         words.extend(bare.split_whitespace().map(str::to_owned));
     }
-    // The value in `env PERL5OPT=-Ilib`.
+    // The value of an assignment, such as `-Ilib` in `env PERL5OPT=-Ilib`.
     let value = |word: &str| {
         let value = word.split_once('=')?.1.trim_start_matches(['\'', '"']);
         value.starts_with('-').then(|| value.to_owned())
@@ -132,7 +132,7 @@ pub(super) fn behind_letters<'w>(word: &'w str, bases: &[NamedDirectory]) -> Vec
     let clustered = if word.starts_with("--") { 0 } else { word.len() };
     let ends = word.char_indices().skip(2).take(clustered).map(|(at, _)| at);
     let suffixes = std::iter::once(0).chain(ends).filter_map(|at| word.get(at..));
-    // The source of a mount, as in `-v./app:/a`.
+    // The source of a mount, such as `./app` in `-v./app:/a`.
     let suffixes = suffixes.flat_map(|suffix| {
         let source = suffix.split_once([':', ',']).map(|(source, _)| source);
         [Some(suffix), source.filter(|source| !source.is_empty())].into_iter().flatten()

@@ -1,5 +1,5 @@
-//! The values of a definition without environment variables, and the variables in which programs
-//! search for code.
+//! Expands the values of a definition without reading environment variables, and finds the
+//! variables in which programs search for code.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,9 +14,8 @@ use super::place::{Belongs, NamedDirectory, Project, Written};
 use super::scripts::{Coverage, OTHER_FILES};
 use crate::env::Environment;
 
-/// Variables with directories that programs load code or settings from. If one names the project's
-/// own directory, new file names in it change the hash. Of other variables, only the directory that
-/// they name matters.
+/// Variables with directories that programs load code or settings from. If such a variable names
+/// the project's own directory, new file names in that directory change the hash.
 const SEARCHED: [&str; 24] = [
     "PATH",
     "PYTHONPATH",

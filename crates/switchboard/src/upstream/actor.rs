@@ -34,7 +34,7 @@ use super::{Command, DialError, DialStage, ExitReason, LeaseError, Surroundings}
 /// already queued.
 const WAITING_NEWS: usize = 8;
 
-/// The outcome of a task of the actor.
+/// The outcome of a task that the actor started.
 enum Done {
     Dialled {
         generation: Generation,
@@ -163,7 +163,7 @@ impl Actor {
                 self.work.spawn(async move {
                     tokio::select! {
                         () = open.door.emptied() => {}
-                        // The connection is closed for another reason.
+                        // The wait ends early if the connection is closed for another reason.
                         () = open.connection.stop.cancelled() => {}
                     }
                     Done::Drained
@@ -203,8 +203,7 @@ impl Actor {
                         self.walk();
                     }
                 }
-                // Without a connection, nothing has to be listed: a new connection is always
-                // listed.
+                // Without a connection, no walk has to begin: a new connection is always listed.
                 (_, Phase::Down | Phase::Dialling | Phase::Up | Phase::Ended) => {
                     self.listing_requested = true;
                     self.acquire(Urgency::Explicit, reply);
@@ -271,7 +270,7 @@ impl Actor {
         self.last_failure = Some(LastFailure { at: Instant::now(), cause: Arc::new(error) });
     }
 
-    /// Passes the input to the machine and carries out the effects.
+    /// Passes the input to the lifecycle machine, and carries out the effects that it returns.
     fn feed(&mut self, input: Input) {
         let now = self.began.elapsed();
         for effect in self.machine.on(now, input) {
@@ -330,7 +329,8 @@ impl Actor {
         });
     }
 
-    /// Requests all lists. The caller has already marked the walk as running in `relisting`.
+    /// Requests all lists of the server. The caller has already marked the walk as running in
+    /// `relisting`.
     fn walk(&mut self) {
         let Some(open) = self.open() else { return self.relisting.stop() };
         self.refreshes.walk_begins();

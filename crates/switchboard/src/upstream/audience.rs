@@ -2,8 +2,8 @@
 //!
 //! A request or notification of a server belongs to a call of one session. Over HTTP the message
 //! names the call. Over a pipe the call is certain only while a single session has calls in flight.
-//! No session gets the message of another: a request waits until one session is left. If that takes
-//! too long, each session gets a connection of its own.
+//! No session gets the message of another: a request waits until only one session has calls in
+//! flight. If that takes too long, each session gets a connection of its own.
 
 use std::num::NonZeroU32;
 use std::pin::pin;
@@ -77,15 +77,15 @@ pub(super) struct Audience {
     questions: watch::Sender<Questions>,
 }
 
-/// The calls in flight, and those abandoned.
+/// The calls in flight on one connection, and its abandoned calls.
 #[derive(Debug, Default)]
 struct WaitingCalls {
     /// The calls in flight by request id.
     calls: HashMap<u64, WaitingCall>,
     /// The number of calls that ended without a response.
     abandoned: u64,
-    /// Abandoned calls that the server may still be working on; they may be the cause of its next
-    /// request.
+    /// Abandoned calls that the server may still be working on: the next request of the server may
+    /// belong to one of them.
     abandoned_calls: Vec<AbandonedCall>,
 }
 
@@ -103,7 +103,7 @@ struct AbandonedCall {
     since: Instant,
 }
 
-/// Counts the server-to-client requests of a connection.
+/// The numbers of server-to-client requests on a connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Questions {
     pub(super) ever: usize,
@@ -166,8 +166,8 @@ impl Audience {
         Seat { audience: self, request, answered: false }
     }
 
-    /// Records that these requests wait for the response to a server-to-client request. They give
-    /// up their permit, so that other calls proceed.
+    /// Records that these requests wait for the response to a server-to-client request, and
+    /// releases their permits, so that other calls proceed.
     pub(super) fn asked(&self, requests: &[u64]) {
         let mut waiting = lock(&self.waiting);
         for request in requests {
@@ -187,7 +187,7 @@ impl Audience {
         }
     }
 
-    /// The recipient of a message, by the calls in flight now.
+    /// The possible recipients of a message, determined by the calls in flight now.
     pub(super) fn meant(&self, exchange: Option<Exchange>) -> Meant {
         let waiting = &*lock(&self.waiting);
         let (listener, requests) = match exchange {
@@ -207,8 +207,8 @@ impl Audience {
     }
 
     /// The recipient of a request that could belong to several callers: waits until the calls of
-    /// all others are answered. After a timeout there is no recipient, and each session gets its
-    /// own connection.
+    /// all but one caller are answered. If that takes too long, there is no recipient, and each
+    /// session gets a connection of its own.
     pub(super) async fn decided(&self, abandoned: u64) -> Option<Recipient> {
         let deciding = async {
             loop {
@@ -226,7 +226,7 @@ impl Audience {
             }
         };
         let decided = tokio::time::timeout(RECIPIENT_TIMEOUT, deciding).await.ok().flatten();
-        // A session that owns its connection cannot move to another one.
+        // A session that owns its connection has no other connection to move to.
         if decided.is_none() && self.owner.is_none() {
             self.parting.cancel();
         }
@@ -259,7 +259,7 @@ impl Audience {
     }
 }
 
-/// Whether server-to-client requests on a connection name the call that they belong to.
+/// Whether server-to-client requests on a connection name the call to which they belong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Telling {
     Requests,
@@ -291,7 +291,7 @@ impl WaitingCalls {
     }
 }
 
-/// Registers one call in the audience.
+/// The registration of one call in the audience, until it is dropped.
 pub(super) struct Seat<'a> {
     audience: &'a Audience,
     request: u64,

@@ -43,7 +43,7 @@ pub(crate) enum DialError {
     #[error("the program `{}` returned no value for `{name}`", clean_line(helper, HELPER))]
     Secret {
         name: String,
-        /// The first word of the command; the others may be secret.
+        /// The first word of the command; its other words may be secret.
         helper: String,
         #[source]
         cause: SecretError,
@@ -244,7 +244,7 @@ pub(crate) enum LeaseError {
         #[source]
         cause: Option<Arc<DialError>>,
     },
-    /// The installation continues without a caller.
+    /// The caller stopped waiting for the installation, which continues.
     #[error("the server is being installed, for {} so far", seconds(*.since))]
     Installing { since: Duration },
     #[error("the server was disconnected while the request waited for it")]
@@ -264,7 +264,7 @@ fn seconds(duration: Duration) -> String {
 }
 
 impl LeaseError {
-    /// Whether the server's address refused the connection.
+    /// Whether the attempt failed because the server's address refused the connection.
     pub(crate) fn is_refused_connection(&self) -> bool {
         let (LeaseError::Dial(cause)
         | LeaseError::Backoff { cause: Some(cause), .. }
@@ -303,8 +303,8 @@ pub(crate) enum CallError {
     TooLarge { limit: usize },
     #[error("the server ended before it answered ({exit})")]
     Lost { exit: ExitReason, stderr: Vec<String> },
-    /// The server has a newer definition of the tool than the one that determined the headers, and
-    /// did not run the tool.
+    /// The server did not run the tool, because the headers of the call follow an outdated
+    /// definition of the tool.
     #[error("the server answered with an error")]
     Outdated(#[source] RpcError),
     #[error("the server did not finish the call")]
@@ -322,7 +322,7 @@ pub(crate) enum CallError {
 }
 
 impl CallError {
-    /// `ended` returns how the connection ended.
+    /// Converts the error of a request. `ended` returns how the connection ended.
     pub(super) fn of(
         error: RequestError,
         ended: impl FnOnce() -> (ExitReason, Vec<String>),

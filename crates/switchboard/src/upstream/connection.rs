@@ -36,7 +36,7 @@ pub(super) const EXIT_GRACE: Duration = Duration::from_secs(1);
 /// How long the gateway waits at shutdown for a program to exit by itself; its keeper waits longer.
 const SHUTDOWN_GRACE: Duration = Duration::from_millis(250);
 
-/// How long to read on after a program has exited: its last output may arrive late.
+/// How long the gateway reads on after a program has exited: its last output may arrive late.
 const LATE_OUTPUT: Duration = Duration::from_millis(50);
 
 type ByteSource = Box<dyn AsyncRead + Send + Unpin>;
@@ -58,7 +58,7 @@ pub(super) struct Connection {
     pub(super) opened_as: Option<Arc<str>>,
 }
 
-/// How a connection ended, once it has.
+/// How a connection ended; unknown while it is open.
 #[derive(Clone, Debug)]
 pub(super) struct End {
     exit: watch::Receiver<Option<ExitReason>>,
@@ -130,7 +130,7 @@ enum LiveTransport {
 struct Program {
     process: Box<dyn Process>,
     stderr: tokio::task::JoinHandle<()>,
-    /// Cancelled when the gateway closes.
+    /// Cancelled when the gateway shuts down.
     closing: CancellationToken,
     /// The exit status of the program, if it has exited by itself.
     exited: Option<ExitStatus>,
@@ -154,13 +154,13 @@ enum Half {
     Writing,
 }
 
-/// Everything that a dial uses.
+/// Everything that one dial of a server uses.
 pub(super) struct DialContext {
     pub(super) server: ServerName,
     pub(super) recipe: Arc<Recipe>,
     pub(super) surroundings: Surroundings,
     pub(super) stage: watch::Sender<DialStage>,
-    /// Sends the actor the server's requests and notifications that concern it.
+    /// Sends the actor news about the server's requests and notifications.
     pub(super) news: mpsc::Sender<News>,
 }
 
@@ -375,7 +375,8 @@ impl Program {
         // A process that cannot be killed, such as one in uninterruptible sleep, must not block the
         // gateway.
         let _left = tokio::time::timeout(EXIT_GRACE, self.process.gone()).await;
-        // A child that left the process group may keep the pipe open indefinitely.
+        // The wait for the last lines is limited: a child that left the process group may keep the
+        // pipe open indefinitely.
         let drain = self.stderr.abort_handle();
         let _last_lines = tokio::time::timeout(LATE_OUTPUT, self.stderr).await;
         drain.abort();
@@ -387,8 +388,8 @@ impl Program {
     }
 }
 
-/// Responses sent before the end are still delivered: continues to read, unless the reader itself
-/// has ended.
+/// Reads on after the connection ended, unless the reader itself has ended, so that responses that
+/// the server sent before the end are delivered.
 async fn read_out(halves: &mut JoinSet<Half>, ended: Option<Result<Half, JoinError>>) {
     if let Some(Ok(Half::Reading)) = ended {
         return;
@@ -407,7 +408,7 @@ async fn gateway_closes(closing: CancellationToken, stopped: bool) {
     tokio::time::sleep(SHUTDOWN_GRACE).await;
 }
 
-/// Waits for the program, then terminates it, then kills it.
+/// Waits for the program to exit, then sends SIGTERM, then kills it.
 async fn end_program(process: &mut dyn Process, grace: Duration) -> Option<ExitStatus> {
     if let Ok(status) = tokio::time::timeout(grace, process.exited()).await {
         return status.ok();

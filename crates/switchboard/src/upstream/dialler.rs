@@ -13,13 +13,13 @@ use super::opening::{self, Dialled};
 use super::recipe::Recipe;
 use super::{DialError, DialStage, ExitReason, Surroundings};
 
-/// The dials of one server, one at a time.
+/// Starts the dials of one server, one dial at a time.
 pub(super) struct Dialler {
     /// Publishes the progress of the current dial.
     stage: watch::Sender<DialStage>,
-    /// Sends the actor the server's requests and notifications that concern it.
+    /// Sends the actor news about the server's requests and notifications.
     news: mpsc::Sender<News>,
-    /// Cancels the last dial.
+    /// Cancels the dial that was started last; `None` if none was started.
     current: Option<CancellationToken>,
     /// The handshake that succeeded after the server had refused another; the next dial tries it
     /// first.
@@ -62,12 +62,12 @@ impl Dialler {
         (dial, run_bodies(incoming_bodies))
     }
 
-    /// Remembers a greeting that the server accepted after it had refused another one.
+    /// Remembers a greeting that the server accepted after it had refused another greeting.
     pub(super) fn remember(&mut self, accepted: Option<Greeting>) {
         self.accepted = accepted.or(self.accepted);
     }
 
-    /// Drops the remembered greeting: the directory has the era of the server.
+    /// Drops the remembered greeting, which is not needed once the directory has the server's era.
     pub(super) fn forget_greeting(&mut self) {
         self.accepted = None;
     }

@@ -28,7 +28,7 @@ pub(super) struct Door {
     began: Instant,
 }
 
-/// Counts one caller as inside; dropping it lets the caller leave.
+/// Counts one caller as inside the door until it is dropped.
 #[derive(Debug)]
 pub(super) struct Pass {
     door: Arc<Door>,

@@ -1,4 +1,4 @@
-//! Requests and notifications of a server.
+//! Handles the requests and notifications that a server sends.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -26,7 +26,7 @@ pub(super) const LARGEST_QUESTION: usize = 1024 * 1024;
 /// How long the user may take to answer; the timeouts of the waiting calls are extended by as much.
 pub(super) const USER_ANSWER_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
-/// Messages of the server that concern the actor.
+/// Events in the server's messages that the actor has to handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum News {
     /// A list of the server changed.
@@ -35,7 +35,7 @@ pub(super) enum News {
     AsksClient,
 }
 
-/// Handles the messages of one connection.
+/// Handles the messages that the server sends on one connection.
 pub(super) struct Incoming {
     pub(super) server: ServerName,
     /// The era of the server, set by the handshake.
@@ -69,7 +69,7 @@ impl Handler for Incoming {
             let error = RpcError::new(INVALID_PARAMS, "the request is too large");
             return responder.try_error(&error);
         }
-        // If this fails, the queue already holds this news.
+        // If the queue is full, it usually holds this news already.
         let _told_already = self.news.try_send(News::AsksClient);
         while self.questions.try_join_next().is_some() {}
         if self.questions.len() >= QUESTIONS {
@@ -155,7 +155,7 @@ fn untagged(mut notification: Notification) -> Notification {
         params.insert("_meta", members);
     }
     let request = tag.and_then(|tag| tag.value().as_u64());
-    // The transport takes precedence over the tag.
+    // The request that the transport names takes precedence over the request in the tag.
     notification.exchange = notification.exchange.or(request.map(Exchange));
     notification.params = Some(Raw::from_json(params.to_string()));
     notification
@@ -171,8 +171,8 @@ struct PendingQuestion {
 }
 
 impl PendingQuestion {
-    /// Passes the request to the session's host. Until it is answered, the calls that it belongs to
-    /// do not time out.
+    /// Passes the request to the session's host. Until the request is answered, the calls to which
+    /// it belongs do not time out.
     async fn answer(self, meant: Meant, audience: Arc<Audience>) {
         let PendingQuestion { server, topic, params, responder, _unanswered } = self;
         let recipient = match meant {
@@ -201,9 +201,9 @@ impl PendingQuestion {
     }
 }
 
-/// The error for a request without a single recipient. Servers return its text to their caller. A
-/// repeated call succeeds, because the gateway then knows that the server sends requests to its
-/// client.
+/// The error for a server-to-client request that could belong to several callers. Servers return
+/// the text of the error to their caller. A repeated call succeeds, because the gateway then knows
+/// that the server sends requests to its client.
 fn ambiguous_recipient(audience: &Audience) -> RpcError {
     if audience.owner().is_some() {
         let message = "this request cannot be assigned to a call, because an abandoned call may still \

@@ -177,7 +177,7 @@ impl Lease {
         self.open.connection.audience.owner().map(|owner| owner.session)
     }
 
-    /// Completes when the connection has ended, and returns the reason.
+    /// Completes when the connection has ended, and returns how it ended.
     pub(crate) async fn ended(&self) -> ExitReason {
         self.open.connection.peer.closed().await;
         self.open.connection.end.report(EXIT_STATUS_WAIT).await.0
@@ -201,12 +201,12 @@ impl Lease {
         self.hello().is_modern()
     }
 
-    /// The result of the handshake.
+    /// The result of the handshake of this connection.
     pub(crate) fn hello(&self) -> &ServerHello {
         &self.open.connection.hello
     }
 
-    /// Sends a request that needs no approval. The caller guarantees that for `method`.
+    /// Sends a request that needs no approval. The caller guarantees that `method` needs none.
     pub(crate) async fn look_up(
         &self,
         method: &str,
@@ -288,7 +288,7 @@ impl Lease {
         let timeout = Some(self.open.recipe.request_timeout);
         let patience = Patience { timeout, progress };
         let turn = match connection.audience.takes_turns(&caller.listener) {
-            // Boxed, to keep the futures of all other calls small.
+            // This future is boxed, to keep the futures of all other calls small.
             true => Box::pin(connection.audience.turn(&caller.listener)).await,
             false => None,
         };
@@ -299,10 +299,10 @@ impl Lease {
         let outcome = match resend {
             Resend::Never => asking.await,
             Resend::Allowed => {
-                // Boxed, to keep the futures of all other calls small.
+                // This future is boxed, to keep the futures of all other calls small.
                 let unless_parted = Box::pin(async {
                     tokio::select! {
-                        // This branch is checked first: a result that follows from a declined
+                        // `parted` is polled first: a result that follows from a declined
                         // server-to-client request is not valid.
                         biased;
                         () = connection.audience.parted() => None,
@@ -319,7 +319,7 @@ impl Lease {
         }
     }
 
-    /// Records the outcome of the request with this seat.
+    /// Records the outcome of the call that this seat registered.
     pub(super) fn settle(
         &self,
         seat: Seat<'_>,
@@ -355,10 +355,10 @@ impl Lease {
     }
 }
 
-/// A request in flight.
+/// The future of a request in flight.
 type Pending = Pin<Box<dyn Future<Output = Result<Raw, RequestError>> + Send>>;
 
-/// A subscription at a stateless server; dropping it ends it.
+/// A subscription at a stateless server, which ends when this value is dropped.
 pub(crate) struct Listening {
     ended: Pending,
 }
@@ -386,7 +386,8 @@ fn accepts_resources(acknowledgement: &Raw) -> bool {
 
 /// Serialises the values that were checked and approved, never the text that was received.
 ///
-/// Progress is requested even if it is not reported: it keeps a long call from timing out.
+/// Progress is requested even if the caller did not request it: each progress notification extends
+/// the timeout of a long call.
 fn call_params(approved: &Approved, token: u64) -> String {
     let mut out = Vec::with_capacity(256);
     out.extend_from_slice(b"{\"name\":");

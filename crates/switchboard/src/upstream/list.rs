@@ -96,15 +96,15 @@ struct RawList {
     scope: Option<CacheScope>,
 }
 
-/// Whether all headers that the tool's schema requires can be sent. A tool with an invalid one is
-/// not listed.
+/// Whether all headers that the tool's schema requires can be sent. A tool with an invalid header
+/// is not listed.
 fn can_be_called(tool: &RawValue) -> bool {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct ToolSchema {
         input_schema: serde_json::Value,
     }
-    // This check avoids parsing: nearly all tools have no such header.
+    // The search for the key avoids parsing: nearly all tools require no header.
     if !tool.get().contains("x-mcp-header") {
         return true;
     }
@@ -142,7 +142,7 @@ async fn walk(
         match next {
             None => return Ok(list),
             Some(_) if list.items.len() > query.max_items => return Ok(list),
-            // A repeated cursor would loop forever.
+            // A server that repeats a cursor would be queried forever.
             Some(next) if !cursors.insert(next.clone()) => {
                 return Err(DialError::EndlessList { what });
             }

@@ -109,18 +109,18 @@ pub(crate) struct Surroundings {
     pub(crate) offered: OfferedCapabilities,
     pub(crate) log_levels: LogLevels,
     pub(crate) notices: Notices,
-    /// Notifies watchers when the state changes.
+    /// Notifies watchers when the state of an upstream changes.
     pub(crate) pulse: watch::Sender<()>,
     pub(crate) spawner: Arc<dyn Spawner>,
     pub(crate) accounts: Arc<Accounts>,
-    /// Limits concurrent dials over all servers.
+    /// The permits for dials, which limit the concurrent dials of all servers.
     pub(crate) dials: Arc<tokio::sync::Semaphore>,
     pub(crate) tasks: TaskTracker,
     /// Cancelled when the gateway shuts down, which also closes retired servers.
     pub(crate) closing: CancellationToken,
     /// Cancelled when the upstream that this one replaces has ended; no dial begins earlier.
     pub(crate) after: Option<CancellationToken>,
-    /// The session that owns the connection.
+    /// The session that owns the connection; `None` if sessions share it.
     pub(crate) owner: Option<Listener>,
 }
 
@@ -130,7 +130,7 @@ impl Surroundings {
         self.owner.as_ref().and_then(|owner| owner.host.era())
     }
 
-    /// Whether this connection offers the same capabilities as shared ones.
+    /// Whether this connection offers the same capabilities as shared connections.
     fn offer_the_usual(&self) -> bool {
         self.owner.as_ref().is_none_or(|owner| {
             self.offered.get() == Some(CapabilitySet::of(&owner.host.declares()))
@@ -139,7 +139,7 @@ impl Surroundings {
 }
 
 impl Upstream {
-    /// Starts the actor.
+    /// Starts the actor of a server, and returns the handle to it.
     pub(crate) fn start(
         server: ServerName,
         recipe: Arc<Recipe>,
@@ -288,7 +288,7 @@ async fn installs_for(patience: Duration, mut stage: watch::Receiver<DialStage>)
         let installing =
             stage.wait_for(|stage| *stage != DialStage::Starting).await.map(|stage| *stage);
         let Ok(DialStage::Installing { since }) = installing else {
-            // The actor has ended, which the other branch of the caller's `select!` reports.
+            // The actor has ended; the other branch of the caller's `select!` reports that.
             return std::future::pending().await;
         };
         tokio::time::sleep_until(since + patience).await;

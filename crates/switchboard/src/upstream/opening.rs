@@ -35,10 +35,10 @@ const SETTLING: Duration = Duration::from_millis(50);
 /// How long to wait for the response to `logging/setLevel` before the server is used anyway.
 const LOG_LEVEL_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The outcome of a dial.
+/// The outcome of a dial, with the greeting to remember for the next dial.
 pub(super) struct Dialled {
     pub(super) outcome: Result<(Connection, RawListing), DialError>,
-    /// The greeting of the last attempt, if the server exited at an earlier one.
+    /// The greeting of the last attempt, if the server exited at an earlier greeting.
     pub(super) taught: Option<Greeting>,
 }
 
@@ -223,13 +223,14 @@ impl Opening {
     }
 
     /// Waits for the responses to the server-to-client requests of the start. Some servers request
-    /// roots as soon as they are connected and deny access until they have them.
+    /// roots as soon as they are connected, and deny access to all directories until they have
+    /// received the roots.
     async fn answer_first_requests(&self) {
         let answer_first_requests = async {
             if self.audience.answered().await.ever > 0 {
                 // A server that requested roots checks each directory first, and does not report
-                // when it is done. The response to the ping at least shows that it has read the
-                // roots.
+                // the end of that check. The response to the ping at least shows that the server
+                // has read the roots.
                 let _pong = self.peer.request("ping", String::new(), Patience::default()).await;
                 tokio::time::sleep(SETTLING).await;
             }
@@ -252,7 +253,7 @@ impl Opening {
     }
 }
 
-/// The query for the lists of a connection.
+/// The query for all lists of the server on this connection.
 pub(super) fn list_query<'a>(connection: &'a Connection, recipe: &Recipe) -> ListQuery<'a> {
     let Connection { peer, hello, meta, signed_in, .. } = connection;
     ListQuery {

@@ -73,7 +73,7 @@ pub(crate) struct ProgramRecipe {
     pub(crate) launching: Launching,
 }
 
-/// A command and its arguments.
+/// The command of a server and its arguments.
 #[derive(PartialEq, Eq)]
 pub(crate) enum CommandWords {
     Templates {
@@ -171,7 +171,7 @@ impl ProgramRecipe {
         Ok((program, secret_commands))
     }
 
-    /// The program without its secrets.
+    /// The program to start, without its secrets; `None` if a value cannot be expanded.
     pub(crate) fn draft(&self) -> Option<Program> {
         Some(self.environment.expanding(|with| self.fill(with)).ok()?.0)
     }
@@ -187,7 +187,7 @@ impl ProgramRecipe {
         Ok(checking.await.map_err(|_| DialError::Unchecked)??)
     }
 
-    /// The program, and the commands that return its secrets.
+    /// The program to start, and the commands that return its secrets.
     fn fill(&self, with: &Surroundings<'_>) -> Result<(Program, Vec<SecretCommand>), DialError> {
         let mut env: BTreeMap<String, String> = if self.inherit_env {
             owned(self.environment.all())
@@ -225,8 +225,8 @@ impl ProgramRecipe {
     }
 }
 
-/// A program that prints a secret. It gets the same environment variables as a server, but is not
-/// confined: a password manager may be setuid or setgid.
+/// A program that prints a secret, with the same environment variables as a server. The program is
+/// not confined, because a password manager may be setuid or setgid.
 pub(crate) fn secret_program(environment: &Environment, words: Vec<String>, cwd: &Path) -> Program {
     let (command, args) = split(words);
     Program {
@@ -247,7 +247,7 @@ struct SecretCommand {
     words: Vec<String>,
 }
 
-/// The command and its arguments.
+/// Splits the words into the command and its arguments.
 fn split(mut words: Vec<String>) -> (String, Vec<String>) {
     let args = words.split_off(words.len().min(1));
     (words.pop().unwrap_or_default(), args)

@@ -5,7 +5,7 @@ use tokio::sync::oneshot;
 
 use super::{Lease, LeaseError};
 
-/// Sends a waiting caller its lease.
+/// The channel that sends a waiting caller its lease.
 pub(super) type LeaseReply = oneshot::Sender<Result<Lease, LeaseError>>;
 
 /// The callers that wait for a listing that began after their request.
@@ -30,9 +30,9 @@ impl Refreshes {
         self.served_by_walk = self.waiting.len();
     }
 
-    /// The callers that the walk serves.
+    /// Ends the current walk, and returns the callers that it served.
     pub(super) fn walk_ended(&mut self) -> Vec<LeaseReply> {
-        // A walk over an earlier connection may end late.
+        // The number is limited, because a walk over an earlier connection may end late.
         let served = std::mem::take(&mut self.served_by_walk).min(self.waiting.len());
         self.waiting.drain(..served).collect()
     }

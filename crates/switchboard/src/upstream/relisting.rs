@@ -13,7 +13,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// walk at once.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// The walks over the lists of one connection.
+/// When the lists of one connection were requested, and when they are requested next.
 #[derive(Debug, Default)]
 pub(super) struct Relisting {
     state: WalkState,
@@ -29,12 +29,12 @@ enum WalkState {
     Running,
     /// The lists have changed again since the walk began.
     Outdated,
-    /// The next walk begins at this time.
+    /// No walk runs; the next one begins at this time.
     Waiting(Instant),
 }
 
 impl Relisting {
-    /// The server reports that its lists changed. Returns whether a walk must begin at once.
+    /// Records that the server reported a changed list. Returns whether a walk must begin at once.
     pub(super) fn changed(&mut self, now: Instant) -> bool {
         match self.state {
             WalkState::Idle => self.schedule(now),
@@ -46,13 +46,13 @@ impl Relisting {
         }
     }
 
-    /// The server reports a change during the first listing.
+    /// Records that the server reported a changed list during the first listing.
     pub(super) fn changed_meanwhile(&mut self) {
         self.state = WalkState::Outdated;
     }
 
-    /// The first listing ended. Returns whether a walk must begin because the lists changed
-    /// meanwhile.
+    /// Records the end of the first listing. Returns whether a walk must begin because the lists
+    /// changed meanwhile.
     pub(super) fn catch_up(&mut self) -> bool {
         let outdated = self.state == WalkState::Outdated;
         self.state = if outdated { WalkState::Running } else { WalkState::Idle };

@@ -35,7 +35,7 @@ const LARGEST_STATE: usize = 64 * 1024;
 /// The maximum length of a text of the server in an error message, in characters.
 const SHOWN: usize = 64;
 
-/// Why a call with input requests failed.
+/// Why a call of a stateless server failed after the server had responded.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum DialogueError {
     #[error("the server's result has the unsupported type `{0}`")]
@@ -61,7 +61,7 @@ pub(crate) enum DialogueError {
 }
 
 impl Lease {
-    /// Makes an approved call.
+    /// Makes an approved call of a stateless server.
     pub(super) async fn call_stateless(
         &self,
         approved: &Approved,
@@ -167,7 +167,8 @@ impl Lease {
         members
     }
 
-    /// The client's answers. All input requests are checked before the first one is sent.
+    /// The client's answers to the input requests of one response. All of the requests are checked
+    /// before the first one is sent to the client.
     async fn answers(
         &self,
         required: &InputRequired,
@@ -226,7 +227,7 @@ fn own_info() -> Exact {
 #[derive(Debug)]
 struct InputRequired {
     questions: BTreeMap<String, InputRequest>,
-    /// The state to return to the server unchanged.
+    /// The server's `requestState`, which is returned to the server unchanged.
     state: Option<Exact>,
 }
 
@@ -294,7 +295,7 @@ pub(crate) struct Renewal {
 impl Renewal {
     const SHORTEST: Duration = Duration::from_secs(1);
     const LASTING: Duration = Duration::from_secs(30);
-    /// Gives up after this many short subscriptions in a row.
+    /// The number of short subscriptions in a row after which Switchboard gives up.
     const SHORT: u32 = 5;
 
     /// The pause before the next subscription; `None` to give up.

@@ -13,13 +13,13 @@ use super::DialError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DialStage {
     Starting,
-    /// A launcher installs the server first.
+    /// A launcher is installing the server.
     Installing {
         since: Instant,
     },
 }
 
-/// The public state of an upstream.
+/// The status of an upstream, which its actor publishes.
 #[derive(Clone, Debug)]
 pub(crate) struct Status {
     pub(crate) state: UpstreamState,

@@ -18,7 +18,8 @@ const LONGEST_LINE: usize = 500;
 const LOG_LIMIT: u64 = 1024 * 1024;
 const CHUNK: usize = 16 * 1024;
 
-/// The last lines, shared between the drain and the reports of errors.
+/// The last lines of a server's standard error, shared between the task that reads them and the
+/// error reports.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tail {
     lines: Arc<Mutex<VecDeque<String>>>,
@@ -47,7 +48,7 @@ impl Tail {
 /// Inserts the time before each line of a log.
 #[derive(Default)]
 struct Times {
-    /// Whether the last chunk ended within a line.
+    /// Whether the last chunk of text ended within a line.
     within_line: bool,
 }
 
@@ -67,7 +68,7 @@ impl Times {
     }
 }
 
-/// Reads to the end, so that a server never blocks on a full pipe.
+/// Reads standard error to its end, so that a server never blocks on a full pipe.
 pub(crate) async fn drain(mut source: impl AsyncRead + Unpin, tail: Tail, log: Option<PathBuf>) {
     let mut chunk = vec![0; CHUNK];
     let mut line = Vec::new();

@@ -92,8 +92,8 @@ async fn server_definition_not_shown_in_pi_cannot_be_approved() {
     let mut other = pi_in(&installed, &project).await;
     let elsewhere = pending(&mut other).await;
     let mut client = pi_in(&installed, &project).await;
-    let not_shown = "-32602 this definition of `one` was not shown before\nhint: look at its \
-                     definition and approve it with `/mcp trust one`";
+    let not_shown = "-32602 not approved: this definition of `one` was not shown\nhint: look at \
+                     its definition and approve it with `/mcp trust one`";
     assert_eq!(trust(&mut client, "one", &elsewhere[0]["hash"]).await, not_shown);
     assert_eq!(trust(&mut client, "one", &json!("0".repeat(64))).await, not_shown);
     assert_eq!(trust(&mut client, "one", &json!("")).await, not_shown);
@@ -134,7 +134,10 @@ async fn pi_approval_is_bound_to_one_project() {
     let here = pending(&mut there).await;
     assert_eq!(here.len(), 1, "the same definition is pending in the other project");
     let refused = trust(&mut there, "local", &shown[0]["hash"]).await;
-    assert!(refused.starts_with("-32602 this definition of `local` was not shown"), "{refused}");
+    assert!(
+        refused.starts_with("-32602 not approved: this definition of `local` was not shown"),
+        "{refused}"
+    );
 }
 
 #[tokio::test]

@@ -41,7 +41,7 @@ pub(super) struct AccountState {
     pub(super) index: Option<IndexVersion>,
 }
 
-/// A grant in use.
+/// The grant that an account uses for its requests.
 pub(in crate::auth) struct HeldGrant {
     pub(in crate::auth) grant: Grant,
     /// The age of the tokens when they were loaded; `None` if the clock was set back.
@@ -77,13 +77,13 @@ impl HeldGrant {
 }
 
 impl Account {
-    /// The identity of the sign-in in use.
+    /// The identity of the sign-in in use; `None` if its grant is not in the vault.
     pub(crate) fn identity(&self) -> Option<String> {
         self.held()?.identity.clone()
     }
 
     /// Whether the authorization server issued this token to this process. If the server refuses
-    /// such a token, another one would not help.
+    /// such a token, a newer token would not help.
     pub(in crate::auth) fn is_given(&self, token: &Secret) -> bool {
         self.holding(token).is_some_and(|held| held.source == TokenSource::Authority)
     }
@@ -131,7 +131,7 @@ impl Account {
         self.state().pending.clone().filter(|beside| !beside.paste.is_closed())
     }
 
-    /// Replaces the grant in use.
+    /// Replaces the grant that the account uses for its requests.
     pub(super) fn hold(&self, grant: Grant, source: TokenSource, identity: Option<String>) {
         let mut state = self.state();
         state.held = Some(Arc::new(HeldGrant::of(grant, source, identity)));

@@ -14,19 +14,19 @@ use sha2::{Digest, Sha256};
 
 pub(super) type Content = Full<Bytes>;
 
-/// The page for a request. It contains nothing of the request.
+/// The page that answers a request of the browser. The page contains nothing of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CallbackPage {
-    /// The request is the expected response.
+    /// The request carries the expected authorization response.
     Received,
-    /// The request is a response that ends the sign-in without a code.
+    /// The request carries an authorization response that ends the sign-in without a code.
     Refused,
-    /// The request is a response to another sign-in; this one continues.
+    /// The request carries the response to another sign-in; the current sign-in continues.
     Stray,
-    /// The path is unknown: browsers request an icon, for example.
+    /// The request is for an unknown path, such as the icon that browsers request.
     Missing,
     OnlyGet,
-    /// The `Host` header names another hostname.
+    /// The `Host` header of the request does not name this listener.
     Misled,
 }
 

@@ -14,7 +14,7 @@ use crate::auth::requests::{self, Device};
 use crate::auth::vault::IndexEntry;
 use crate::paths::Lock;
 
-/// A sign-in on another device.
+/// A sign-in that the user completes on another device.
 pub(in crate::auth) struct DeviceFlow {
     account: Arc<Account>,
     found: ProtectedResource,

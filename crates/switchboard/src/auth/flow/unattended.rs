@@ -1,4 +1,4 @@
-//! Grants without the user: client credentials, and the takeover from an older installation.
+//! Grants that need no user: client credentials, and the takeover from an older installation.
 
 use std::time::{Duration, SystemTime};
 
@@ -15,7 +15,7 @@ use crate::auth::register;
 use crate::auth::requests;
 use crate::auth::takeover::OlderGrant;
 
-/// Tokens for the client itself, with its client secret.
+/// Requests tokens for the client itself, with its client id and secret.
 pub(in crate::auth) async fn by_credentials(account: &Account) -> Result<Grant, AuthError> {
     let net = account.net().await?;
     if let Some(held) = account.held() {
@@ -36,7 +36,8 @@ async fn again(net: &Net, held: &Grant) -> Result<Grant, AuthError> {
 }
 
 /// A grant from the tokens of an older installation. Discovery supplies the endpoints, which were
-/// not stored; it has to find the authorization server that issued the tokens.
+/// not stored. The takeover fails if discovery finds an authorization server that did not issue the
+/// tokens.
 pub(in crate::auth) async fn of_older(
     account: &Account,
     left: OlderGrant,

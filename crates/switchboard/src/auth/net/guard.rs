@@ -10,8 +10,8 @@ use switchboard_core::sign_in::address::Reach;
 use crate::dial::http::Clients;
 use crate::dial::names::{Names, look_up};
 
-/// Resolves a hostname once for each connection and checks the addresses, so that the checked
-/// address is the one that is connected to.
+/// Resolves a hostname once for each connection, checks its addresses, and connects only to a
+/// checked address.
 #[derive(Clone)]
 pub(super) struct Guard {
     names: Arc<dyn Names>,

@@ -19,7 +19,8 @@ use super::{SHOWN, TokenAnswer, TokenError};
 use crate::auth::grant::Tokens;
 use crate::auth::net::{Net, NetError};
 
-/// One endpoint, and the parts of its last response that the library drops.
+/// One endpoint of an authorization server, and the parts of its last response that the OAuth
+/// library drops.
 pub(super) struct Desk<'a> {
     net: &'a Net,
     url: &'a Url,
@@ -56,7 +57,7 @@ impl<'a> Desk<'a> {
         let seen = Seen { status: answer.status, retry_after: answer.retry_after };
         *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = seen;
         let mut response = HttpResponse::new(answer.body);
-        // The library accepts status 200 only, so any other success is mapped to it.
+        // The OAuth library accepts status 200 only, so any other success is mapped to 200.
         if !(200..300).contains(&answer.status) {
             *response.status_mut() = StatusCode::BAD_REQUEST;
         }
@@ -70,13 +71,13 @@ impl<'a> Desk<'a> {
     /// Text of the authorization server as one clean line, without the secrets of the request.
     fn quoted(&self, text: &str) -> String {
         // The text is cleaned first, so that a hidden character inside a secret does not prevent
-        // its removal. It is cut last, so that no part of a secret remains.
+        // its removal. The text is cut last, so that no part of a secret remains.
         let line = clean_line(text, usize::MAX);
         let sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
         clean_line(&sent.removed_from(&line), SHOWN).into_owned()
     }
 
-    /// The tokens that an endpoint issued for these scopes.
+    /// The tokens in a response to a request for the scopes `asked`, or the classified error.
     pub(super) fn tokens(
         &self,
         answer: Result<TokenAnswer, RequestTokenError<NetError, BasicErrorResponse>>,
@@ -85,7 +86,7 @@ impl<'a> Desk<'a> {
         self.checked(answer.map_err(|error| self.classify(error))?, asked)
     }
 
-    /// The tokens of a successful response.
+    /// The tokens of a successful response; an error if they cannot be used.
     pub(super) fn checked(
         &self,
         answer: TokenAnswer,

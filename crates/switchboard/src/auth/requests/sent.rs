@@ -53,7 +53,8 @@ impl Sent {
             let decoded = STANDARD.decode(credentials).ok();
             let decoded = decoded.and_then(|bytes| String::from_utf8(bytes).ok());
             if let Some((_, secret)) = decoded.as_deref().and_then(|pair| pair.split_once(':')) {
-                // The client id and the secret are form-encoded before they are joined.
+                // Basic authentication form-encodes the client id and the secret before they are
+                // joined.
                 let plain = secret.replace('+', " ");
                 let plain = percent_decode_str(&plain).decode_utf8_lossy();
                 spellings.push(secret.to_owned());
@@ -67,7 +68,7 @@ impl Sent {
         Sent(spellings.into_iter().map(Secret::new).collect())
     }
 
-    /// The text without these secrets.
+    /// The text with all secrets of the request removed.
     pub(super) fn removed_from<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut text = Cow::Borrowed(text);
         for secret in self.0.iter().map(Secret::expose) {

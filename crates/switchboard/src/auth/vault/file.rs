@@ -30,7 +30,7 @@ pub(super) struct Files {
 
 enum KeyGiven {
     No,
-    /// The key is not 32 bytes in base64.
+    /// The key that the user set is not 32 bytes in base64.
     Unusable,
     Yes(Zeroizing<[u8; 32]>),
 }

@@ -1,5 +1,5 @@
-//! The index of the vault: which secrets exist for which server, and where. It is read before any
-//! secret.
+//! The index of the vault: which secrets exist for which server, and where. The index is read
+//! before any secret.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,8 +24,8 @@ pub(crate) struct IndexEntry {
     pub(crate) kind: TokenKind,
     /// The vault account of the secret, in hexadecimal; part of its file name.
     pub(crate) account: String,
-    /// A random id, under which cached listings are stored. It is new for each sign-in, and stays
-    /// the same after a refresh.
+    /// A random id, under which cached listings are stored. Each sign-in gets a new id; a refresh
+    /// keeps the id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     identity: Option<String>,
     pub(crate) place: SecretPlace,
@@ -37,7 +37,8 @@ pub(crate) struct IndexEntry {
 /// How a token was obtained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum TokenKind {
-    /// A sign-in: the authorization server issued it. It is stored with the client registration.
+    /// The authorization server issued the token in a sign-in. The token is stored with the client
+    /// registration.
     #[serde(rename = "grant")]
     SignIn,
     /// The user stored the token.
@@ -92,7 +93,7 @@ pub(super) fn is_account(text: &str) -> bool {
 }
 
 impl IndexEntry {
-    /// Creates an entry with this identity.
+    /// Creates an index entry with this identity.
     pub(super) fn new(
         holder: &Holder,
         kind: TokenKind,
@@ -128,12 +129,12 @@ impl IndexEntry {
     }
 }
 
-/// Inserts an entry in place of the one with the same holder and type. The scopes that the server
-/// required are carried over only if the account is the same.
+/// Inserts an index entry in place of an earlier entry with the same holder and type. The scopes
+/// that the server required are carried over only if both entries have the same vault account.
 pub(super) fn put(entries: &mut Vec<IndexEntry>, mut new: IndexEntry) -> Vec<Orphan> {
     let mut orphans = Vec::new();
     let holder = new.holder();
-    // All entries of one account share its secret.
+    // All index entries with the same vault account share one secret.
     for entry in entries.iter_mut().filter(|entry| entry.account == new.account) {
         if entry.is_of(&holder, new.kind) {
             new.wanted = std::mem::take(&mut entry.wanted);
@@ -151,7 +152,8 @@ pub(super) fn put(entries: &mut Vec<IndexEntry>, mut new: IndexEntry) -> Vec<Orp
     orphans
 }
 
-/// Removes the entry of a holder and type. Returns its secret, unless another entry shares it.
+/// Removes the entry of a holder and type. Returns the location of its secret, unless another entry
+/// shares the secret.
 pub(super) fn take(
     entries: &mut Vec<IndexEntry>,
     holder: &Holder,
@@ -166,7 +168,7 @@ pub(super) fn take(
     orphan.map(|taken| Orphan { account: taken.account, place: taken.place }).into_iter()
 }
 
-/// The entry of a holder and type, if there is one.
+/// The index entry for a holder and a type of token; `None` if there is none.
 pub(super) fn find<'a>(
     entries: &'a mut [IndexEntry],
     holder: &Holder,

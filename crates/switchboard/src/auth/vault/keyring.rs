@@ -21,7 +21,7 @@ use secret_service::SecretService as Backend;
 use crate::env::Environment;
 use crate::secret::Secret;
 
-/// The service name of Switchboard's secrets.
+/// The service name under which the keyring stores Switchboard's secrets.
 const SERVICE: &str = "switchboard";
 
 /// The timeout of a keyring operation: a locked keyring may wait for a prompt that no user sees.
@@ -29,9 +29,9 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The keyring of the system. Nothing is connected or started before its first use.
 pub(super) struct Keyring {
-    /// `None` if this machine has no keyring.
+    /// The connection to the keyring service; `None` if this machine has no keyring.
     backend: Option<Arc<Backend>>,
-    /// Whether an earlier operation timed out; later ones then fail at once.
+    /// Whether an earlier keyring operation timed out; later operations then fail at once.
     silent: AtomicBool,
 }
 
@@ -66,14 +66,14 @@ impl Keyring {
         self.ask(move |backend| backend.write(&account, &secret)).await
     }
 
-    /// Removes a secret; a missing one is not an error.
+    /// Removes a secret from the keyring. A missing secret is not an error.
     pub(super) async fn remove(&self, account: &str) -> Result<(), KeyringError> {
         let account = account.to_owned();
         self.ask(move |backend| backend.remove(&account)).await
     }
 
-    /// Runs one operation. A thread that hangs is abandoned, and does not delay the end of the
-    /// process.
+    /// Runs one keyring operation on a thread of its own. A thread that hangs is abandoned, and
+    /// does not delay the end of the process.
     async fn ask<T: Send + 'static>(
         &self,
         question: impl FnOnce(&Backend) -> Result<T, KeyringError> + Send + 'static,

@@ -26,7 +26,7 @@ use crate::paths::{self, Lock, Paths};
 use crate::secret::{Secret, hex};
 use crate::shared_file::SharedFile;
 
-/// The timeout of a file operation. An operation that takes longer hangs.
+/// The timeout of a file operation; an operation that takes longer is assumed to hang.
 const DISK: Duration = Duration::from_secs(10);
 
 /// The interval between attempts to take a lock.
@@ -69,7 +69,7 @@ pub(crate) enum VaultError {
     Slow { path: PathBuf },
     #[error("other processes did not release `{}` within {} s", path.display(), patience.as_secs())]
     Held { path: PathBuf, patience: Duration },
-    #[error("encrypted files require `{KEY_VARIABLE}`, which is not set")]
+    #[error("encrypted token files require `{KEY_VARIABLE}`, which is not set")]
     NoKey,
     #[error("`{KEY_VARIABLE}` is not the base64 of 32 bytes")]
     UnusableKey,
@@ -174,7 +174,7 @@ impl Vault {
 
     pub(crate) async fn forget(&self, entry: &IndexEntry) -> Result<(), VaultError> {
         let mut entries = self.all().await?;
-        // The secret is removed first: an index entry without a secret does no harm.
+        // The secret is removed before the index entry: an entry without a secret does no harm.
         let (holder, kind) = (entry.holder(), entry.kind);
         for orphan in index::take(&mut entries, &holder, kind) {
             self.remove_secret(&orphan).await?;
@@ -299,12 +299,12 @@ fn lines(directory: &Path) -> Result<Vec<IndexEntry>, VaultError> {
     }
 }
 
-/// The identity of a holder's secret; `None` if the index is malformed.
+/// The identity of a holder's secret; `None` if no secret is stored or the index is malformed.
 pub(crate) fn identity(directory: &Path, holder: &Holder, kind: TokenKind) -> Option<String> {
     known_identity(directory, holder, kind).ok().flatten()
 }
 
-/// The identity of a holder's secret, or why the index cannot be read.
+/// The identity of a holder's secret, or the reason why the index cannot be read.
 pub(crate) fn known_identity(
     directory: &Path,
     holder: &Holder,
@@ -314,14 +314,15 @@ pub(crate) fn known_identity(
     Ok(index::find(&mut lines, holder, kind).map(|entry| entry.identity()))
 }
 
-/// Identifies a version of the index file, because each change replaces the file.
+/// The identity of one version of the vault's index file; it differs after each change, because
+/// each change replaces the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct IndexVersion {
     inode: u64,
     modified: (i64, i64),
 }
 
-/// The version of the index in a directory; `None` without an index.
+/// The version of the vault's index in a directory; `None` if there is no index.
 pub(crate) fn index_version(directory: &Path) -> Option<IndexVersion> {
     let found = std::fs::metadata(index_in(directory)).ok()?;
     let modified = (found.mtime(), found.mtime_nsec());

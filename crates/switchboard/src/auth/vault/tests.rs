@@ -108,7 +108,7 @@ async fn secret_is_stored_only_where_configured() {
         (
             EncryptedFile,
             ("", ""),
-            Err("encrypted files require `SWITCHBOARD_TOKEN_KEY`, which is not set"),
+            Err("encrypted token files require `SWITCHBOARD_TOKEN_KEY`, which is not set"),
         ),
         (Keyring, key, Err("cannot use the keyring")),
         (

@@ -40,7 +40,8 @@ pub(crate) struct Clients {
     plain: OnceCell<Client>,
     secure: OnceCell<Client>,
     secure_http1: OnceCell<Client>,
-    /// The requested pauses by origin. The origins in the configuration bound their number.
+    /// The pauses that servers requested (`Retry-After`), by origin. The number of configured
+    /// origins bounds the number of pauses.
     quiet: Mutex<HashMap<String, Quiet>>,
 }
 
@@ -109,8 +110,8 @@ impl Clients {
         self.build(versions, move || roots_of_a_file(&path)).await
     }
 
-    /// A separate client that resolves hostnames with `names`. It trusts the certificates of the
-    /// file, if there is one, instead of the system's.
+    /// A separate client that resolves hostnames with `names`. With a certificate file, the client
+    /// trusts the certificates in that file instead of the system's.
     pub(crate) async fn client_looking_up(
         &self,
         names: impl Resolve + 'static,
@@ -118,8 +119,8 @@ impl Clients {
     ) -> Result<Client, DialError> {
         let tls = move || match ca_file {
             Some(path) => roots_of_a_file(&path),
-            // Without system certificates, no TLS server is trusted. A server on this machine over
-            // plain HTTP still works.
+            // If the system's certificates cannot be loaded, the client trusts no TLS server, but
+            // it can still connect to a server over plain HTTP.
             None => roots_of_the_system().or_else(|_| trusting(Vec::new())),
         };
         self.build_with(Arc::new(names), Versions::Newest, tls).await
@@ -222,7 +223,7 @@ fn tls() -> Result<rustls::ConfigBuilder<ClientConfig, rustls::WantsVerifier>, D
     builder.with_safe_default_protocol_versions().map_err(DialError::Tls)
 }
 
-/// The DNS resolver of an HTTP client.
+/// Lets an HTTP client resolve hostnames with [`Names`].
 struct Lookup(Arc<dyn Names>);
 
 impl Resolve for Lookup {

@@ -1,5 +1,5 @@
-//! Headers whose values come from a program or the vault. They are requested at connect time, and
-//! again after their lifetime.
+//! Headers whose values come from a program or the vault. The values are requested at connect time,
+//! and again after their lifetime.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,7 +21,7 @@ use crate::secret::Secret;
 use crate::trust::Seal;
 use crate::upstream::{DialError, secret_program};
 
-/// The variable that sets how long a value is reused, in milliseconds.
+/// The environment variable that sets how long the value of a header is reused, in milliseconds.
 const TTL_VARIABLE: &str = "SWITCHBOARD_TOKEN_COMMAND_TTL_MS";
 const TTL: Duration = Duration::from_secs(5 * 60);
 
@@ -74,11 +74,11 @@ struct Remembered {
 }
 
 struct Memory {
-    /// The current value; `None` after the user removed the token.
+    /// The current value of the header; `None` after the user removed the token.
     value: Option<HeaderValue>,
     /// The identity of the token, if it comes from the vault.
     identity: Option<String>,
-    /// The time of the last request; `None` after the server refused the value.
+    /// When the value was last requested; `None` after the server refused the value.
     since: Option<Instant>,
     /// Whether a task is requesting a new value.
     renewing: bool,
@@ -114,12 +114,13 @@ impl DynamicHeaders {
         let _headers = self.headers().await;
     }
 
-    /// Whether a program has returned another value since the last call; clears the flag.
+    /// Whether a program has returned another value since this method was last called.
     pub(super) fn take_change(&self) -> bool {
         self.changed.swap(false, Ordering::Relaxed)
     }
 
-    /// Sets the flag again, because the change could not be handled.
+    /// Marks the credential as changed: a program returned another value, or an earlier change
+    /// could not be handled.
     pub(super) fn keep_change(&self) {
         self.changed.store(true, Ordering::Relaxed);
     }
@@ -144,7 +145,7 @@ impl Signer for DynamicHeaders {
         Box::pin(async move { Ok(self.headers().await) })
     }
 
-    /// Requests the refused values again, once.
+    /// After a response with status 401, all values are requested again, once.
     fn refused<'a>(&'a self, refused: Refused<'a>) -> Judging<'a> {
         let again = refused.status == 401 && refused.repeats == 0;
         if again {
@@ -165,7 +166,7 @@ impl Remembered {
             }
             memory.renewing = true;
         }
-        // Resets the flag even if the future is dropped.
+        // The guard resets `renewing` even if the future is dropped.
         let _no_longer = Renewing(self);
         let answer = self.asked.ask_again(asking).await;
         let mut memory = self.memory();
@@ -195,7 +196,7 @@ impl Drop for Renewing<'_> {
 }
 
 impl DynamicHeader {
-    /// The command that prints the value.
+    /// The command that prints the header's value; `None` for a token from the vault.
     pub(super) fn command(&self) -> Option<Vec<String>> {
         match &self.source {
             HeaderSource::Command { words, .. } => Some(words.clone()),

@@ -121,7 +121,8 @@ fn values(
         Some(Auth::ApiKey { header, key }) => {
             values.push(Value::plain("auth.key", header, credential(key, with)?));
         }
-        // These kinds of authentication use the configured headers only.
+        // With these values of `auth`, no header for authentication is added to the configured
+        // ones.
         Some(Auth::Custom | Auth::Off | Auth::OAuth) => {}
         Some(Auth::Bearer) | None => values.extend(bearer(recipe, address, with)?),
     }

@@ -44,7 +44,7 @@ pub(crate) struct RemoteRecipe {
     pub(crate) account: Option<String>,
     /// The options for a sign-in; `None` if the entry excludes it.
     pub(crate) oauth: Option<OAuthOptions>,
-    /// The vault with the tokens.
+    /// The vault that holds the tokens of the server.
     pub(crate) vault: Vault,
     pub(crate) headers_command: Option<RequestHeadersCommand>,
     pub(crate) ca_file: Option<Template>,
@@ -53,7 +53,7 @@ pub(crate) struct RemoteRecipe {
     pub(crate) seal: Option<Seal>,
 }
 
-/// The protocol at a URL.
+/// The protocol that the server at a URL speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Speaks {
     Http(HttpMode),
@@ -93,17 +93,17 @@ impl SignedIn {
         }
     }
 
-    /// Whether a program has returned another credential since the last call; clears the flag.
+    /// Whether a program has returned another credential since this method was last called.
     pub(crate) fn take_change(&self) -> bool {
         self.asked.as_ref().is_some_and(|asked| asked.take_change())
     }
 
-    /// Sets the flag again, because the listings could not be read.
+    /// Marks the credential as changed again, because the server could not be listed with it.
     pub(crate) fn keep_change(&self) {
         self.asked.iter().for_each(|asked| asked.keep_change());
     }
 
-    /// The identity of the secret in use. It may change during the connection.
+    /// The identity of the secret that requests use now, which may change during the connection.
     pub(crate) fn identity(&self) -> Option<String> {
         let of_account = self.account.as_ref().and_then(|account| account.identity());
         of_account.or_else(|| self.asked.as_ref()?.identity())
@@ -167,8 +167,8 @@ impl RemoteRecipe {
         Ok(url)
     }
 
-    /// Requests all secrets. If the definition has changed since the approval, no program runs and
-    /// nothing is sent.
+    /// Creates the client, headers and signer, and requests all secrets for them. If the definition
+    /// has changed since the approval, no program runs and nothing is sent.
     async fn means(
         &self,
         url: &Url,

@@ -60,8 +60,8 @@ impl Signer for Signers {
     }
 }
 
-/// Runs the program for each request, with the request as JSON on its input and the headers on its
-/// output.
+/// Runs the program of `requestHeadersCommand` for each request. The program reads the request as
+/// JSON and writes the headers.
 pub(super) struct HeadersCommand {
     program: Program,
     timeout: Duration,
@@ -127,7 +127,8 @@ fn fill(
     for (name, value) in command.env.iter() {
         match expand::expand_value(value, with)? {
             Expanded::Text(text) => drop(program.env.insert(name.to_owned(), text)),
-            // `!command` is refused here: the program can fetch secrets by itself.
+            // A `!command` in the `env` of `requestHeadersCommand` is refused: the program can
+            // fetch secrets by itself.
             Expanded::Command(_) => {
                 return Err(DialError::CommandInCommand { name: name.to_owned() });
             }

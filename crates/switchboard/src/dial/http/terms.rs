@@ -1,4 +1,4 @@
-//! Whether a server's entry permits a sign-in, and the terms of it.
+//! Whether a server's entry permits a sign-in, and the terms of the sign-in.
 
 use std::sync::Arc;
 
@@ -52,8 +52,9 @@ impl RemoteRecipe {
     }
 }
 
-/// A project must not choose the authorization server: by combining one server's page with
-/// another's token endpoint, it would receive the codes of the first.
+/// Removes the options with which a project could choose the authorization server. A project that
+/// combines the sign-in page of one server with its own token endpoint would receive the
+/// authorization codes.
 fn of_project(options: Options) -> Options {
     Options { metadata_url: None, issuer_unchecked: false, ..options }
 }

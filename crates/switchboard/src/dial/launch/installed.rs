@@ -50,7 +50,8 @@ pub(super) fn program(
             let folder = root.join("bin");
             let name = launch.bin.as_ref().unwrap_or(&launch.package.name);
             let program = Some(folder.join(name)).filter(|program| lookup::is_program(program))?;
-            // The script's first line names the Python of the virtual environment.
+            // The working directory decides nothing: the script's first line names the Python of
+            // the virtual environment.
             (folder, vec![program], Swayed::ByNothing)
         }
     };
@@ -98,7 +99,8 @@ fn script(launch: &Launch, package: &Path) -> Option<Script> {
     })
 }
 
-/// A version manager replaces `node` by a shim, which chooses the version by the working directory.
+/// Whether the working directory decides the version of `node`: a version manager replaces `node`
+/// by a shim, which chooses the version by that directory.
 fn sway_of(node: &Path) -> Swayed {
     let is_shim_folder = |folder: &Path| folder.file_name().is_some_and(|name| name == "shims");
     let real = node.canonicalize().unwrap_or_default();

@@ -22,7 +22,7 @@ const REMOVED_AFTER: u64 = 30 * DAY;
 /// Prefixes of variables that affect what a launcher installs, and where.
 const LAUNCHER_VARIABLES: [&str; 6] = ["npm_config_", "uv_", "bun_", "pnpm_", "xdg_", "home"];
 
-/// The stored location of one package.
+/// The stored location of one installed package.
 pub(super) struct Known {
     file: PathBuf,
     key: String,
@@ -73,7 +73,7 @@ impl Known {
         // The file decides what runs, so other users must not be able to write it.
         let bytes = paths::read_private(&self.file).ok()??;
         let place = read(&bytes).packages.remove(&self.key)?;
-        // If the stored time is in the future, the clock was changed.
+        // A stored time in the future means that the clock was changed: the location is stale.
         let age = match now().checked_sub(place.at) {
             Some(0..DAY) => Age::Fresh,
             Some(_) | None => Age::Stale,

@@ -17,7 +17,7 @@ pub(super) fn root_of(package: &Package, env: &BTreeMap<String, String>) -> Opti
             let config = config.unwrap_or_else(|| home.join(".npmrc"));
             let text = paths::read(&config).ok().flatten().unwrap_or_default();
             match cache_in(&String::from_utf8_lossy(&text)) {
-                // Only npm can expand the variable.
+                // The path contains a variable, which only npm can expand.
                 Some(cache) if cache.contains('$') => return None,
                 Some(cache) => home.join(cache.strip_prefix("~/").unwrap_or(&cache)),
                 None => home.join(".npm"),
@@ -33,7 +33,7 @@ fn setting<'a>(name: &str, env: &'a BTreeMap<String, String>) -> Option<&'a str>
     found.map(|(_, value)| value.as_str())
 }
 
-/// The `cache` setting of an `.npmrc`.
+/// The value of `cache` in the text of an `.npmrc`.
 fn cache_in(text: &str) -> Option<String> {
     let mut assigned = text.lines().filter_map(|line| line.split_once('='));
     let (_, value) = assigned.rfind(|(key, _)| key.trim() == "cache")?;

@@ -39,7 +39,7 @@ pub(super) struct Reaper {
     /// The socket to the reaper; `None` before the first program. The mutex is never locked across
     /// an `await`.
     lifeline: Mutex<Option<Lifeline>>,
-    /// Whether a program was left to its keeper.
+    /// Whether a program still ran when the gateway left it to its keeper.
     left: Arc<AtomicBool>,
     /// The task that searches for programs of earlier gateways, started with the reaper.
     searching: Mutex<Option<JoinHandle<()>>>,
@@ -61,7 +61,7 @@ impl Reaper {
         if let Some(known) = &*lifeline {
             match handover::send(&**known, 0, &[keepers_end.as_fd()]) {
                 Ok(()) => return Ok(Arc::clone(known)),
-                // The reaper was killed, and its keepers end with it.
+                // The reaper was killed, and its keepers end with it: a new reaper is started.
                 Err(error) if is_gone(&error) => {}
                 Err(error) => return Err(error),
             }
@@ -179,7 +179,8 @@ impl Spawner for Reaper {
                 socket.read(&mut [0]).await
             };
             if self.left.load(Ordering::Relaxed) {
-                // The reaper exits after its keepers.
+                // The reaper exits only after the keepers of such programs, so the gateway does not
+                // wait for it.
                 return;
             }
             // The reaper also exits if this wait times out.
@@ -236,7 +237,7 @@ impl Keeper {
         Report::decode(self.buffer).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
-    /// Reads reports until the program has exited.
+    /// Reads the keeper's reports until the program has exited.
     async fn end(&mut self) -> io::Result<ExitStatus> {
         loop {
             if let Some(status) = self.ended {
@@ -260,9 +261,9 @@ impl Keeper {
         }
     }
 
-    /// Ends the orphans of a killed keeper. The reaper does that; if the reaper is gone, too, this
-    /// function ends the server's process tree, and finds processes outside the tree by the
-    /// records.
+    /// Ends the processes that a killed keeper leaves behind. The reaper does that, too. In case
+    /// the reaper is also gone, this function ends the server's process tree, and finds processes
+    /// outside the tree by the records.
     async fn end_orphans(&mut self) {
         self.gone = true;
         if let Some(server) = self.server.take() {
@@ -276,7 +277,7 @@ impl Keeper {
     }
 
     fn order(&self, order: Order) {
-        // If the keeper does not receive this, it has exited, and so has its program.
+        // If the order cannot be sent, the keeper has exited, and so has its program.
         let _gone = self.socket.try_write(&order.encode());
     }
 }
@@ -305,7 +306,8 @@ impl Process for Keeper {
             while !self.gone {
                 match tokio::time::timeout(KILL, self.report()).await {
                     Ok(Ok(report)) => self.record(report),
-                    // A server that is not confined can stop its keeper with signals.
+                    // The keeper is gone or does not respond: a server that is not confined can
+                    // stop its keeper with signals.
                     Ok(Err(_)) | Err(_) => self.end_orphans().await,
                 }
             }

@@ -1,5 +1,5 @@
-//! Findings about Pi: its files that are read, Switchboard's package in its settings, and older
-//! tokens.
+//! Findings about Pi: the files that Switchboard reads, Switchboard's package in Pi's settings, and
+//! older tokens.
 
 use std::path::Path;
 
@@ -34,7 +34,7 @@ pub(crate) fn examine(with: &Surroundings<'_>, locations: &Paths, loaded: &Loade
     general.chain(tokens).collect()
 }
 
-/// Findings about the files of Pi that are read.
+/// Findings about the files of Pi that Switchboard reads.
 fn files(with: &Surroundings<'_>, locations: &Paths, loaded: &Loaded) -> Vec<PiFault> {
     let project = Path::new(with.project.unwrap_or_default());
     let folders = [locations.others.pi.clone(), project.join(".pi")];

@@ -28,7 +28,7 @@ pub(super) struct SecretService {
 }
 
 impl SecretService {
-    /// The service at the session bus, if that is a Unix socket of this machine.
+    /// The Secret Service at the user's session bus, if that bus is a Unix socket of this machine.
     pub(super) fn at_hand(environment: &Environment) -> Option<SecretService> {
         let address = match environment.variable("DBUS_SESSION_BUS_ADDRESS") {
             Some(addresses) => {
@@ -36,8 +36,8 @@ impl SecretService {
             }
             None => {
                 let runtime = environment.variable("XDG_RUNTIME_DIR")?;
-                // Other characters have to be escaped in a D-Bus address, so such a path is not
-                // used.
+                // A path with other characters is not used, because they have to be escaped in a
+                // D-Bus address.
                 let plain = |c: char| c.is_ascii_alphanumeric() || "-_/.\\*".contains(c);
                 let usual = runtime.starts_with('/') && runtime.chars().all(plain);
                 usual.then(|| format!("unix:path={runtime}/bus"))?
@@ -145,7 +145,8 @@ impl Bus {
         Ok(session)
     }
 
-    /// The items of an account. Unlocking one would prompt the user, who did not request it.
+    /// The unlocked items of an account. Locked items stay locked: to unlock them would prompt the
+    /// user, who did not request it.
     async fn items(&self, account: &str) -> Result<Vec<OwnedObjectPath>, KeyringError> {
         let found = self.service("SearchItems", &attributes(account)).await?;
         let (open, locked): (Vec<OwnedObjectPath>, Vec<OwnedObjectPath>) =
