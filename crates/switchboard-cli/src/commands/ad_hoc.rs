@@ -83,6 +83,7 @@ pub(super) async fn with(
     // The user typed the server on the command line, which approves the connection.
     settings.ad_hoc_connections = AdHocConnections::Allow;
     let config = Config { servers: Default::default(), pending: Vec::new(), settings, ..config };
+    let has_time_limit = terms.timeout.is_some();
     let gateway = terms.gateway(app.gateway_of(config.clone()));
     let outcome = app.converse((gateway, config), terms.consent, async |conversation| {
         let caller = conversation.session.caller();
@@ -99,7 +100,7 @@ pub(super) async fn with(
     });
     outcome.await.map_err(|stop| match stop {
         Stop::Failed(mut failure) => {
-            if wanted.definition.start_timeout.is_some() {
+            if has_time_limit {
                 failure.hints.retain(|hint| !matches!(hint, Hint::Setting(_)));
             }
             Stop::Failed(without_name(failure))

@@ -118,9 +118,13 @@ fn every_error_code_is_reported_with_its_hints() {
     --
     error: what was attempted (unknown_resource)
       caused by: what prevented it
+
+    hint: see the resources with `switchboard resources`
     --
     error: what was attempted (unknown_prompt)
       caused by: what prevented it
+
+    hint: see the prompts with `switchboard prompts`
     --
     error: what was attempted (unknown_result)
       caused by: what prevented it
@@ -197,6 +201,7 @@ fn every_error_code_is_reported_with_its_hints() {
       caused by: what prevented it
 
     hint: check that `npx` is installed and can be run
+    hint: check that the server is running, and that the `url` of its entry is correct
     hint: end of its standard error:
       no such module
         at main
@@ -222,7 +227,7 @@ fn every_error_code_is_reported_with_its_hints() {
     error: what was attempted (timed_out)
       caused by: what prevented it
 
-    hint: raise the setting `requestTimeoutMs`
+    hint: if the server needs longer, raise the setting `requestTimeoutMs`
     --
     error: what was attempted (connection_lost)
       caused by: what prevented it

@@ -231,7 +231,7 @@ async fn approval_prompt_shows_call_and_refuses_by_default() {
     // The names on the terminal are enclosed in colour codes.
     let colours = regex::Regex::new("\u{1b}\\[[0-9;]*[mK]").unwrap();
     for (typed, code) in
-        [("y\n", 0), ("t\n", 0), ("s\n", 0), ("\n", 4), ("n\n", 4), ("yes\n", 4), ("\u{4}", 4)]
+        [("y\n", 0), ("Y\n", 0), ("\n", 4), ("n\n", 4), ("yes\n", 4), ("t\n", 4), ("\u{4}", 4)]
     {
         let ran = installed.run_on_terminal(line, typed).await;
         assert_eq!(ran.code, Some(code), "{typed:?}: {ran:?}");

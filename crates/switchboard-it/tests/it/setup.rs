@@ -130,7 +130,7 @@ async fn declined_setup_writes_nothing() {
 #[tokio::test]
 async fn connect_saves_a_failing_server_if_user_confirms() {
     let machine = Desk::new();
-    let answers = ["", "later", "no-such-program", "", "", "k", "y"];
+    let answers = ["", "later", "no-such-program", "", "", "w"];
     let shown = machine.type_into("connect", &answers).await;
     assert_eq!(shown.code, Some(0), "{}", shown.screen);
     assert!(shown.screen.contains("`no-such-program` was not found"), "{}", shown.screen);
@@ -216,6 +216,23 @@ async fn failing_command_line_can_be_corrected_in_setup() {
         assert!(shown.screen.contains(part), "{part} is not in {}", shown.screen);
     }
     assert!(!machine.text().unwrap().contains("no-such-program"));
+    assert!(shown.screen.contains("[Enter: no-such-program]"), "{}", shown.screen);
+}
+
+#[tokio::test]
+async fn setup_accepts_an_endpoint_at_the_first_question() {
+    let machine = Desk::new();
+    let answers = ["n", "http://127.0.0.1:1/mcp", "far", "", "w", "n"];
+    let shown = machine.type_into("setup", &answers).await;
+    assert_eq!(shown.code, Some(0), "{}", shown.screen);
+    let answers = [&*machine.program, "a/b", "my words", "words", "", "", "y"];
+    let shown = machine.type_into("connect", &answers).await;
+    assert_eq!(shown.code, Some(0), "{}", shown.screen);
+    let warning = "warning: a name has only letters, digits, `-`, `_` and `.`";
+    assert_eq!(shown.screen.matches(warning).count(), 2, "{}", shown.screen);
+    let text = machine.text().unwrap();
+    assert!(text.contains("\"url\": \"http://127.0.0.1:1/mcp\""), "{text}");
+    assert!(text.contains("\"words\": {"), "{text}");
 }
 
 #[tokio::test]

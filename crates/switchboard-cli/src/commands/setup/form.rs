@@ -128,39 +128,16 @@ impl<'a> ServerForm<'a> {
         let Some(field) = self.next else { return Ok(()) };
         let typed = typed.trim();
         let next = match field {
-            ServerField::Transport if is_json(typed) => {
-                self.add.json = Some(typed.to_owned());
-                self.next_after_json()?
-            }
+            ServerField::Transport => Some(self.take_transport(typed)?),
             ServerField::Json => {
                 let text = self.add.json.get_or_insert_default();
                 text.push('\n');
                 text.push_str(typed);
-                self.next_after_json()?
+                Some(self.next_after_json()?)
             }
             ServerField::NameOfJson => {
                 self.add.name = Some(self.free_name(typed)?);
                 Some(ServerField::Scope)
-            }
-            ServerField::Transport if is_address(typed) => {
-                self.add.transport = Some(AddTransport::Http);
-                self.endpoint = typed.to_owned();
-                self.add.endpoint = Some(typed.to_owned());
-                Some(ServerField::Name)
-            }
-            ServerField::Transport if typed.contains(char::is_whitespace) => {
-                self.add.transport = Some(AddTransport::Stdio);
-                self.take_command_line(typed)?;
-                Some(ServerField::Name)
-            }
-            ServerField::Transport => {
-                self.add.transport = match typed {
-                    "" | "stdio" => Some(AddTransport::Stdio),
-                    "http" => Some(AddTransport::Http),
-                    "sse" => Some(AddTransport::Sse),
-                    _ => return Err(BadAnswer::NoChoice { choices: "stdio, http or sse" }),
-                };
-                Some(ServerField::Name)
             }
             ServerField::Name => {
                 self.add.name = Some(self.free_name(typed)?);
@@ -211,6 +188,31 @@ impl<'a> ServerForm<'a> {
         Ok(())
     }
 
+    /// The answer to the first question: a transport, or the whole endpoint or definition. Returns
+    /// the next question.
+    fn take_transport(&mut self, typed: &str) -> Result<ServerField, BadAnswer> {
+        if is_json(typed) {
+            self.add.json = Some(typed.to_owned());
+            return self.next_after_json();
+        }
+        self.add.transport = match typed {
+            "" | "stdio" => Some(AddTransport::Stdio),
+            "http" => Some(AddTransport::Http),
+            "sse" => Some(AddTransport::Sse),
+            _ if is_address(typed) => {
+                self.endpoint = typed.to_owned();
+                self.add.endpoint = Some(typed.to_owned());
+                Some(AddTransport::Http)
+            }
+            _ if typed.contains(char::is_whitespace) => {
+                self.take_command_line(typed)?;
+                Some(AddTransport::Stdio)
+            }
+            _ => return Err(BadAnswer::NoChoice { choices: "stdio, http or sse" }),
+        };
+        Ok(ServerField::Name)
+    }
+
     fn take_command_line(&mut self, typed: &str) -> Result<(), BadAnswer> {
         let mut words = words::split(typed)?.into_iter();
         let program = words.next().filter(|program| !program.is_empty());
@@ -238,13 +240,13 @@ impl<'a> ServerForm<'a> {
 
     /// The next question after a line of pasted JSON. It asks for another line while a bracket or
     /// quote is open.
-    fn next_after_json(&mut self) -> Result<Option<ServerField>, BadAnswer> {
+    fn next_after_json(&mut self) -> Result<ServerField, BadAnswer> {
         let text = self.add.json.as_deref().unwrap_or_default();
         match snippet::read(text, None) {
-            Ok(_) => Ok(Some(ServerField::Scope)),
-            Err(SnippetError::NoName) => Ok(Some(ServerField::NameOfJson)),
+            Ok(_) => Ok(ServerField::Scope),
+            Err(SnippetError::NoName) => Ok(ServerField::NameOfJson),
             Err(SnippetError::Syntax(_)) if is_open(text) && text.len() <= LONGEST_JSON => {
-                Ok(Some(ServerField::Json))
+                Ok(ServerField::Json)
             }
             Err(problem) => {
                 self.add.json = None;
@@ -365,5 +367,45 @@ mod tests {
         What is its URL? https://x
         ["x", "https://x"] Some(Sse) [] User Some("Which file does it go to?")
         "#);
+    }
+
+    #[test]
+    fn endpoint_at_first_setup_question_is_not_asked_again() {
+        insta::assert_snapshot!(transcript(&["https://x.example/mcp", "my files", "x", ""]), @r#"
+        Which transport does it use? https://x.example/mcp
+        What is its name? my files (a name has only letters, digits, `-`, `_` and `.`)
+        What is its name? x
+        Which file does it go to?
+        ["x", "https://x.example/mcp"] Some(Http) [] User None
+        "#);
+        insta::assert_snapshot!(transcript(&["npx -y 'my files'", "files", "A", ""]), @r#"
+        Which transport does it use? npx -y 'my files'
+        What is its name? files
+        Which environment variables does it need? A
+        Which file does it go to?
+        ["files", "npx", "-y", "my files"] Some(Stdio) ["A"] User None
+        "#);
+    }
+
+    #[test]
+    fn empty_answer_keeps_the_corrected_endpoint() {
+        let is_taken = |_: &ServerName| false;
+        let mut form = ServerForm::new(&is_taken);
+        for answer in ["", "files", "npx 'my files'", "A B", ""] {
+            form.answer(answer).unwrap();
+        }
+        form.correct();
+        let choices = |form: &ServerForm<'_>| form.question().unwrap().choices.into_owned();
+        assert_eq!(choices(&form), "[Enter: npx 'my files']");
+        form.answer("").unwrap();
+        assert_eq!(choices(&form), "[Enter: A B]");
+        form.answer("").unwrap();
+        form.answer("project").unwrap();
+        let add = form.filled();
+        assert_eq!(
+            (add.endpoint.as_deref(), &*add.args),
+            (Some("npx"), &["my files".to_owned()][..])
+        );
+        assert_eq!(add.env, ["A", "B"]);
     }
 }

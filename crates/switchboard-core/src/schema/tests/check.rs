@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::exact::{Args, Exact};
 use crate::schema::repair::repair;
-use crate::schema::{SchemaError, Validator};
+use crate::schema::{SchemaError, Validator, undeclared_arguments};
 
 fn schema() -> Value {
     json!({
@@ -173,6 +173,22 @@ fn misspelt_required_parameter_is_reported_despite_open_schema() {
     assert_eq!(outcome(&schema, json!({"pth": "x", "head": 1})), Err(both.to_owned()));
     assert_eq!(outcome(&schema, json!({"head": 1})), Err("`path` is required".to_owned()));
     assert_eq!(outcome(&schema, json!({"path": 1, "hed": 1})), Ok(json!({"path": 1, "hed": 1})));
+}
+
+#[test]
+fn undeclared_arguments_are_named_unless_schema_expects_more() {
+    let check = |schema: Value, expected: &[&str]| {
+        let given = json!({"path": 1, "hed": 1, "zzz": 2});
+        let found = undeclared_arguments(&schema, given.as_object().unwrap());
+        let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+        assert_eq!(found, expected, "{schema}");
+    };
+    let properties = json!({"path": {}, "head": {}});
+    let both = ["`hed` is not a parameter, did you mean `head`?", "`zzz` is not a parameter"];
+    check(json!({"properties": properties}), &both);
+    check(json!({"properties": properties, "additionalProperties": true}), &[]);
+    check(json!({"properties": properties, "patternProperties": {"^z": {}}}), &[]);
+    check(json!({"type": "object"}), &[]);
 }
 
 #[test]

@@ -198,8 +198,16 @@ async fn invalid_ad_hoc_options_are_refused_with_cause() {
 }
 
 #[tokio::test]
-async fn stuck_ad_hoc_server_is_reported_like_a_configured_one() {
+async fn start_timeout_of_an_ad_hoc_server_is_explained() {
     let installed = fresh();
     let line = "call --timeout 1s --stdio 'sleep 100' anything";
-    insta::assert_snapshot!(transcript(&installed, line).await, @"");
+    insta::assert_snapshot!(transcript(&installed, line).await, @"
+    exit 5
+    --- stdout
+    --- stderr
+    error: cannot use the server `ad-hoc`
+      caused by: cannot connect
+      caused by: the server did not answer `initialize` within [TIME]
+
+    ");
 }

@@ -167,23 +167,54 @@ async fn failed_connections_name_the_first_remedy() {
     let mut lines: Vec<String> =
         transcript(&installed, "reconnect").await.lines().map(str::to_owned).collect();
     lines.sort();
-    insta::assert_snapshot!(lines.join("\n"), @"");
+    insta::assert_snapshot!(lines.join("\n"), @"
+    --- stderr
+    --- stdout
+    exit 5
+    warning: cannot use the server `cwd`: cannot connect: the working directory `/no/such/directory` does not exist; correct `cwd` of its entry
+    warning: cannot use the server `ends`: cannot connect: the server ended while it was starting (exit code 3): no database; read its log with `switchboard logs ends`
+    warning: cannot use the server `gone`: cannot connect: the program `no-such-program` was not found; check that `no-such-program` is installed and can be run
+    warning: cannot use the server `web`: cannot connect: no connection to `http://127.0.0.1:1`: connection refused; check that the server is running, and that the `url` of its entry is correct
+    ");
     let doctor = transcript(&installed, "doctor ends web").await;
-    let ago = regex::Regex::new(r"(just now|\d+s ago)").unwrap();
-    insta::assert_snapshot!(ago.replace_all(&doctor, "[AGO]"), @"");
+    let ago = Regex::new(r"(just now|\[TIME\] ago)").unwrap();
+    insta::assert_snapshot!(ago.replace_all(&doctor, "[AGO]"), @"
+    exit 1
+    --- stdout
+    warning: ends: connecting failed [AGO]: the server ended while it was starting (exit code 3)
+      hint: connect it with `switchboard connect ends`
+      hint: read its log with `switchboard logs ends`
+    warning: web: connecting failed [AGO]: no connection to `http://127.0.0.1:1`: connection refused
+      hint: connect it with `switchboard connect web`
+    --- stderr
+    checked 4 servers: 2 faults
+    ");
 }
 
 #[tokio::test]
 async fn undeclared_argument_is_sent_with_a_warning() {
     let installed = fresh();
-    insta::assert_snapshot!(transcript(&installed, "call demo_echo text=x stile=capitals").await, @"");
+    insta::assert_snapshot!(transcript(&installed, "call demo_echo text=x stile=capitals").await, @"
+    exit 0
+    --- stdout
+    x
+    --- stderr
+    warning: demo_echo: `stile` is not a parameter, did you mean `style`?
+    ");
 }
 
 #[tokio::test]
 async fn removing_an_unknown_rule_fails_with_a_suggestion() {
     let installed = fresh();
     transcript(&installed, "allow demo/echo").await;
-    insta::assert_snapshot!(transcript(&installed, "allow --remove demo/eco").await, @"");
+    insta::assert_snapshot!(transcript(&installed, "allow --remove demo/eco").await, @"
+    exit 2
+    --- stdout
+    --- stderr
+    error: no `allow` rule is `demo/eco`
+
+    hint: did you mean `demo/echo`?
+    ");
     let removed = transcript(&installed, "allow --remove demo/echo").await;
     assert!(removed.ends_with("`demo/echo` is no longer allowed\n"), "{removed}");
 }
@@ -201,7 +232,12 @@ async fn unset_key_is_reported_as_unset_or_absent() {
 #[tokio::test]
 async fn status_of_one_server_shows_only_that_server() {
     let installed = configured();
-    insta::assert_snapshot!(transcript(&installed, "status ALL").await, @"");
+    insta::assert_snapshot!(transcript(&installed, "status ALL").await, @"
+    exit 0
+    --- stdout
+    ○ all (not connected)
+    --- stderr
+    ");
     let json = transcript(&installed, "status all --json").await;
     assert_eq!(json.matches("\"name\":").count(), 1, "{json}");
     let unknown = transcript(&installed, "status nothing-like-it").await;

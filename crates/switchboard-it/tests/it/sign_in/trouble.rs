@@ -59,8 +59,8 @@ async fn later(time: Duration) {
 async fn recovers(world: &World, authority: &Authority) {
     let mut outcome = echo(world, "again").await;
     if let Err(Failure { code: Code::Backoff, .. }) = &outcome {
-        // A failed server is dialled again only after a backoff.
-        later(Duration::from_secs(2)).await;
+        // A failed server is dialled again only after a backoff, which is as long as the failed dial.
+        later(Duration::from_secs(20)).await;
         outcome = echo(world, "again").await;
     }
     assert_eq!(outcome.unwrap(), "again");

@@ -300,6 +300,7 @@ async fn b29_failed_start_shows_the_server_output() {
         >>> { "connect": "lost" }
         [error]
         connect_failed: cannot use the server `lost`: cannot connect: the working directory `/no/such/place` does not exist
+        Ask the user to correct `cwd`
 
         >>> { "connect": "shop" }
         [error]
