@@ -6,7 +6,7 @@ use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visit
 use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};
 
-use super::{Floats, MOST_VALUES};
+use super::{Floats, MOST_VALUES, OBJECT};
 use crate::nesting::string_length;
 
 /// The state while one value is parsed.
@@ -17,7 +17,7 @@ pub(super) struct Reading<'j> {
     pub(super) floats: Floats,
     /// The first duplicate key; `None` if there is none.
     pub(super) twice: Option<String>,
-    /// The number of values parsed so far.
+    /// The number of values parsed so far, with [`OBJECT`] for each object.
     pub(super) values: usize,
 }
 
@@ -25,6 +25,11 @@ impl<'j> Reading<'j> {
     pub(super) fn of(json: &'j str) -> Reading<'j> {
         let (numbers, floats) = (Numbers(json), Floats::new());
         Reading { numbers, integers: 0, floats, twice: None, values: 0 }
+    }
+
+    fn count<E: de::Error>(&mut self, values: usize) -> Result<(), E> {
+        self.values += values;
+        if self.values > MOST_VALUES { Err(E::custom("too many values")) } else { Ok(()) }
     }
 
     /// The text of the number that is too large for `f64`, if parsing failed because of it.
@@ -38,10 +43,7 @@ impl<'de> DeserializeSeed<'de> for &mut Reading<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, source: D) -> Result<Value, D::Error> {
-        self.values += 1;
-        if self.values > MOST_VALUES {
-            return Err(de::Error::custom("too many values"));
-        }
+        self.count(1)?;
         source.deserialize_any(self)
     }
 }
@@ -93,6 +95,7 @@ impl<'de> Visitor<'de> for &mut Reading<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut source: A) -> Result<Value, A::Error> {
+        self.count(OBJECT - 1)?;
         let mut members = Map::new();
         while let Some(name) = source.next_key::<String>()? {
             match members.entry(name) {

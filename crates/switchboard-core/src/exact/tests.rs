@@ -109,9 +109,13 @@ fn memory_estimate_of_json_grows_with_each_value() {
 #[test]
 fn json_with_too_many_values_is_rejected() {
     let list = |count: usize| format!(r#"{{"a":[{}]}}"#, vec!["[]"; count].join(","));
-    // The object and its array are two values of their own.
-    assert!(Args::parse(&list(MOST_VALUES - 2)).is_ok());
-    assert_eq!(Args::parse(&list(MOST_VALUES - 1)), Err(ReadError::TooMany));
+    // The object and its array count as well.
+    let left = MOST_VALUES - OBJECT - 1;
+    assert!(Args::parse(&list(left)).is_ok());
+    assert_eq!(Args::parse(&list(left + 1)), Err(ReadError::TooMany));
+    let objects = |count: usize| format!(r#"{{"a":[{}]}}"#, vec!["{}"; count].join(","));
+    assert!(Args::parse(&objects(left / OBJECT)).is_ok());
+    assert_eq!(Args::parse(&objects(left / OBJECT + 1)), Err(ReadError::TooMany));
     let text = serde_json::json!({ "a": "[],".repeat(MOST_VALUES) }).to_string();
     assert!(Args::parse(&text).is_ok());
 }
