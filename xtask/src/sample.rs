@@ -96,16 +96,20 @@ fn comments(tree: &Tree) -> Vec<Text> {
     comments
 }
 
+/// Whether a format string has words of its own. The words of `{clause}` are written elsewhere.
+fn has_words(message: &str) -> bool {
+    message.split('{').any(|part| part.rsplit('}').next().is_some_and(|words| words.len() > 3))
+}
+
 fn error_texts(tree: &Tree) -> Vec<Text> {
     let mut texts = Vec::new();
     for file in tree.files.iter().filter(|file| is_production(&file.path)) {
         for (index, line) in file.text.lines().enumerate() {
-            if let Some((_, message)) = line.split_once("#[error(\"") {
-                texts.push(text(
-                    file,
-                    index + 1,
-                    message.trim_end_matches(")]").trim_end_matches('"'),
-                ));
+            if let Some((_, message)) = line.split_once("#[error(\"")
+                && let message = message.trim_end_matches(")]").trim_end_matches('"')
+                && has_words(message)
+            {
+                texts.push(text(file, index + 1, message));
             }
         }
     }
@@ -158,7 +162,7 @@ mod tests {
 
     const CODE: &str = "//! Names of servers\n//! and tools.\n//!\n//! ```\n//! // Code.\n\
                         //! ```\n\nfn a() {} // One.\n\n// Two.\n\
-                        enum E {\n    #[error(\"no `{0}`\")]\n    No,\n}\n";
+                        enum E {\n    #[error(\"no `{0}`\")]\n    No,\n    #[error(\"{0}: {1}\")]\n    Other,\n}\n";
     const PAGE: &str = "# Title\nProse here.\n```sh\ncode here\n```\n| a | b |\n- An item.\n";
 
     fn tree() -> Tree {

@@ -24,13 +24,16 @@ pub(crate) use reading::{Numbers, is_kept};
 /// The maximum number of bytes of a key or a number in a message.
 const SHOWN: usize = 64;
 
-/// The maximum number of values in a JSON text, with [`OBJECT`] for each object. It limits memory,
-/// because a small value takes far more memory than text.
+/// The maximum number of values in a JSON text, with [`OBJECT`] for each object and [`ARRAY`] for
+/// each array. It limits memory, because a small value takes far more memory than text.
 const MOST_VALUES: usize = 250_000;
 
 /// How many values an object counts as: its table takes up to 500 bytes of memory, but an object can
 /// have six bytes in the text (`{"":1}`).
 const OBJECT: usize = 4;
+
+/// How many values an array counts as: it takes up to 300 bytes of memory while it is parsed.
+const ARRAY: usize = 3;
 
 /// An estimate of the memory that a JSON text takes once it is parsed. A small value takes far more
 /// memory than text.
@@ -72,7 +75,7 @@ pub enum ReadError {
     /// If a key occurs twice, parsers differ in which value they use.
     #[error("duplicate key `{name}`")]
     Twice { name: String },
-    #[error("more than 250,000 values (an object counts as 4)")]
+    #[error("more than 250,000 values (an object counts as 4, an array as 3)")]
     TooMany,
     #[error("must be a JSON object, not {found}")]
     NotAnObject { found: &'static str },

@@ -6,7 +6,7 @@ use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visit
 use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};
 
-use super::{Floats, MOST_VALUES, OBJECT};
+use super::{ARRAY, Floats, MOST_VALUES, OBJECT};
 use crate::nesting::string_length;
 
 /// The state while one value is parsed.
@@ -17,7 +17,8 @@ pub(super) struct Reading<'j> {
     pub(super) floats: Floats,
     /// The first duplicate key; `None` if there is none.
     pub(super) twice: Option<String>,
-    /// The number of values parsed so far, with [`OBJECT`] for each object.
+    /// The number of values parsed so far, with [`OBJECT`] for each object and [`ARRAY`] for each
+    /// array.
     pub(super) values: usize,
 }
 
@@ -87,10 +88,13 @@ impl<'de> Visitor<'de> for &mut Reading<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut source: A) -> Result<Value, A::Error> {
+        self.count(ARRAY - 1)?;
         let mut items = Vec::new();
         while let Some(item) = source.next_element_seed(&mut *self)? {
             items.push(item);
         }
+        // A vector first reserves memory for four values.
+        items.shrink_to_fit();
         Ok(Value::Array(items))
     }
 
