@@ -235,7 +235,7 @@ fn approval_of_a_tool_ends_if_its_definition_changes() {
 }
 
 #[test]
-fn approval_extends_to_other_tools_only_if_server_wide() {
+fn only_server_wide_approval_applies_to_other_tools() {
     let rules = Rules::new(&ServerEntry::default(), &policy(ApprovePolicy::All));
     let mut grants = Grants::default();
     for (answer, still_asks) in

@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_answer_keeps_the_corrected_endpoint() {
+    fn empty_setup_answer_keeps_the_corrected_endpoint() {
         let is_taken = |_: &ServerName| false;
         let mut form = ServerForm::new(&is_taken);
         for answer in ["", "files", "npx 'my files'", "A B", ""] {

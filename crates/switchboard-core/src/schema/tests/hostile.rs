@@ -221,7 +221,7 @@ fn any_json() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn outline_signature_and_errors_of_any_schema_are_bounded(
+    fn size_of_schema_outlines_signatures_and_errors_is_bounded(
         schema in any_json(),
         properties in any_json(),
         args in prop::collection::vec(("[a-z$]{1,3}", any_json()), 0..4)
