@@ -490,7 +490,7 @@ fn approved_after_typing(override_file: Option<&str>) -> bool {
 }
 
 #[test]
-fn adding_a_project_server_trusts_it_unless_overridden() {
+fn added_server_is_trusted_unless_another_file_changes_it() {
     assert!(approved_after_typing(None));
     let more = r#"{ "mcpServers": { "local": { "env": { "A": "b" } } } }"#;
     assert!(!approved_after_typing(Some(more)));

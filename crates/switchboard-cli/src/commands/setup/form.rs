@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn endpoint_at_first_setup_question_is_not_asked_again() {
+    fn endpoint_entered_at_first_setup_prompt_is_requested_once() {
         insta::assert_snapshot!(transcript(&["https://x.example/mcp", "my files", "x", ""]), @r#"
         Which transport does it use? https://x.example/mcp
         What is its name? my files (a name has only letters, digits, `-`, `_` and `.`)
