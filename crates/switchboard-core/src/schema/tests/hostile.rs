@@ -150,7 +150,7 @@ fn large_invalid_arguments_get_a_short_error() {
     let longer = (0..300).map(|n| json!({"type": "string", "minLength": n + 2}));
     let either = items(json!({"anyOf": longer.collect::<Vec<Value>>()}));
     assert!(texts(either.clone(), json!({"a": ["x"]}))[0].starts_with("`a[0]` must fit"));
-    let somewhere = "the object of arguments does not match the schema";
+    let somewhere = "the object of arguments does not match its schema";
     assert_eq!(texts(either.clone(), json!({"a": vec!["x"; 500]})), [somewhere]);
     let endless = Validator::compile(&either).unwrap();
     let args = json!({"a": vec!["x"; 100_000]}).as_object().unwrap().clone();

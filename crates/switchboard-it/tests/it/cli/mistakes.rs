@@ -211,7 +211,7 @@ async fn removing_an_unknown_rule_fails_with_a_suggestion() {
     exit 2
     --- stdout
     --- stderr
-    error: no `allow` rule is `demo/eco`
+    error: there is no `allow` rule `demo/eco`
 
     hint: did you mean `demo/echo`?
     ");
