@@ -106,7 +106,7 @@ impl NotificationKind {
 pub struct NoticeFilter {
     /// The server whose notifications are received; `None` for all servers.
     pub server: Option<ServerName>,
-    /// The kinds that are received. An empty list stands for all kinds.
+    /// The kinds of notifications that are received; if empty, all kinds.
     pub kinds: Vec<NotificationKind>,
 }
 

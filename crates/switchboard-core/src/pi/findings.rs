@@ -12,7 +12,7 @@ use crate::render::words::{list, plural};
 pub enum PiFault {
     #[error("Switchboard reads Pi's `{path}`: {}{}", plural(*servers, "server"), imported(imports))]
     FileRead { path: String, servers: usize, imports: Vec<Host> },
-    /// Older MCP programs for Pi passed the whole environment on to servers.
+    /// `pi-mcp-adapter` passed the whole environment on to servers.
     #[error(
         "{} of `{path}` {} only the environment variables in `env`, and a few such as `PATH`; \
         `inheritEnv: true` in an entry passes on all variables",

@@ -123,7 +123,7 @@ fn entry_words_that_may_name_a_script_are_collected() {
 }
 
 #[test]
-fn path_inside_a_command_line_word_is_found() {
+fn path_inside_a_command_line_argument_is_found() {
     for (word, path) in [
         ("run.js", "run.js"),
         ("--import=./hook.mjs", "./hook.mjs"),

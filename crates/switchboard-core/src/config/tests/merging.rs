@@ -183,7 +183,7 @@ fn oversized_server_definition_cannot_be_approved() {
 
 /// Tries every kind of invalid entry of the user that may contain rules.
 #[test]
-fn invalid_user_entry_drops_the_server_from_all_files() {
+fn server_is_dropped_if_a_user_entry_is_invalid() {
     let defined = r#"{"mcpServers": {"s": {"command": "x"}, "other": {"command": "x"}}}"#;
     let rule = r#""excludeTools": ["ex"]"#;
     for entries in [
