@@ -47,7 +47,7 @@ async fn killed_reaper_ends_its_servers_and_is_replaced() {
 }
 
 #[tokio::test]
-async fn next_command_ends_servers_of_killed_gateway_and_helpers() {
+async fn next_command_ends_servers_left_by_killed_gateway() {
     let grove = Grove::new(PROGRAMS, 2, Helper::Session, Temper::Stubborn);
     let mut client = grove.reach(Moment::TreeUp).await;
     assert_eq!(call(&mut client, 1, "up").await, "up");
