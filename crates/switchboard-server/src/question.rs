@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn cancelled_or_instantly_declined_form_counts_as_no_answer() {
+    fn cancelled_or_instantly_declined_form_leaves_question_unanswered() {
         let unanswered = Err(CannotAsk::Unanswered);
         assert_eq!(decided(r#"{"action":"cancel"}"#, 60.0), unanswered);
         assert_eq!(decided(r#"{"action":"decline"}"#, 0.005), unanswered);

@@ -333,7 +333,7 @@ async fn server_with_conflicting_entry_is_not_moved_from_host() {
 }
 
 #[tokio::test]
-async fn install_without_approval_writes_nothing() {
+async fn install_without_confirmation_writes_nothing() {
     let machine = Machine::with_hosts("{}\n");
     let before = machine.files();
     let ran = machine.run("install cursor --move").await;

@@ -203,7 +203,7 @@ impl Actor {
                         self.walk();
                     }
                 }
-                // Without a connection, no relisting has to begin: a new connection is always listed.
+                // Without a connection, no relisting is needed: a new connection is always listed.
                 (_, Phase::Down | Phase::Dialling | Phase::Up | Phase::Ended) => {
                     self.listing_requested = true;
                     self.acquire(Urgency::Explicit, reply);

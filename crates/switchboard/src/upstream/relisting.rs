@@ -1,5 +1,5 @@
-//! Decides when the lists of a server are requested again: one relisting at a time, with growing pauses
-//! while the server keeps reporting changes.
+//! Decides when the lists of a server are requested again: one relisting at a time, with growing
+//! pauses while the server keeps reporting changes.
 
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use tokio::time::Instant;
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// If no relisting has run for this time, or for twice the pause if that is longer, a change starts a
-/// relisting at once.
+/// If no relisting has run for this time, or for twice the pause if that is longer, a change
+/// starts a relisting at once.
 const QUIET: Duration = Duration::from_secs(1);
 
 /// When the lists of one connection were requested, and when they are requested next.
@@ -34,7 +34,8 @@ enum WalkState {
 }
 
 impl Relisting {
-    /// Records that the server reported a changed list. Returns whether a relisting must begin at once.
+    /// Records that the server reported a changed list. Returns whether a relisting must begin at
+    /// once.
     pub(super) fn changed(&mut self, now: Instant) -> bool {
         match self.state {
             WalkState::Idle => self.schedule(now),
@@ -51,8 +52,8 @@ impl Relisting {
         self.state = WalkState::Outdated;
     }
 
-    /// Records the end of the first listing. Returns whether a relisting must begin because the lists
-    /// changed meanwhile.
+    /// Records the end of the first listing. Returns whether a relisting must begin because the
+    /// lists changed meanwhile.
     pub(super) fn catch_up(&mut self) -> bool {
         let outdated = self.state == WalkState::Outdated;
         self.state = if outdated { WalkState::Running } else { WalkState::Idle };

@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_setup_answer_is_explained_and_asked_again() {
+    fn invalid_setup_answer_is_explained_and_requested_again() {
         insta::assert_snapshot!(transcript(&[
             "smoke", "stdio", "", "taken", "x", "", "'open", "https://x", "x", "A=secret", "A", "moon", "user",
         ]), @r#"

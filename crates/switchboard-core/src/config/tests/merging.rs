@@ -333,7 +333,7 @@ fn project_lifts_no_restriction_of_the_user_entry() {
 }
 
 #[test]
-fn project_enables_disabled_server_only_after_explicit_approval() {
+fn trust_prompt_shows_that_project_enables_a_disabled_server() {
     let approved = |users: &str, projects: &str| {
         let wrap = |entry: &str| format!(r#"{{"mcpServers": {{"s": {entry}}}}}"#);
         let (users, projects) = (wrap(users), wrap(projects));

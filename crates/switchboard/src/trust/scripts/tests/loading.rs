@@ -164,7 +164,7 @@ fn approval_covers_a_file_named_without_its_extension() {
 }
 
 #[test]
-fn approval_covers_task_runner_file_and_names_tasks() {
+fn approval_covers_task_runner_file_but_not_its_tasks() {
     for (text, file) in [
         ("tox -e serve", "tox.ini"),
         ("python3 -m nox", "noxfile.py"),
