@@ -142,7 +142,7 @@ fn disabled_flag_without_its_server_is_ignored() {
 }
 
 #[test]
-fn pending_server_names_the_file_with_its_endpoint() {
+fn pending_server_originates_from_the_file_with_its_endpoint() {
     let origin = |files: &[(Tier, &str)]| {
         let wrapped: Vec<(Tier, String)> = files
             .iter()
