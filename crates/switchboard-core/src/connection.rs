@@ -54,7 +54,7 @@ pub enum ConnectError {
     BadType,
     #[error("Invalid protocol: use http://, https://, sse:// or a command")]
     InvalidProtocol,
-    #[error("url: does not match the type")]
+    #[error("url: does not match `type`")]
     TypeMismatch,
     #[error("url: must be an address or a command, with every quote closed")]
     BadAddress,
@@ -263,7 +263,7 @@ mod tests {
             None,
             "BadRequest: Invalid protocol: use http://, https://, sse:// or a command",
         );
-        check("https://x/", Some("stdio"), "BadRequest: url: does not match the type");
+        check("https://x/", Some("stdio"), "BadRequest: url: does not match `type`");
         let unclosed = "BadRequest: url: must be an address or a command, with every quote closed";
         check("", None, unclosed);
         check("a 'b", None, unclosed);

@@ -65,7 +65,7 @@ pub fn kind_of(command: &str, args: &[String]) -> Option<LauncherKind> {
     let program = program_of(command);
     let has_mode = |syntax: &&LauncherSyntax| {
         let words = args.iter().take_while(|arg| *arg != "--").filter(|arg| !arg.starts_with('-'));
-        // Values of flags may stand between the words of the subcommand.
+        // Flags with values may stand between the words, as in `uv tool --directory DIR run`.
         syntax.mode.iter().all(|mode| words.clone().any(|word| word == mode))
     };
     SYNTAXES

@@ -106,7 +106,7 @@ impl NotificationKind {
 pub struct NoticeFilter {
     /// The server whose notifications are received; `None` for all servers.
     pub server: Option<ServerName>,
-    /// The kinds that are received. An empty list stands for all kinds.
+    /// The kinds of notifications that are received; if empty, all kinds.
     pub kinds: Vec<NotificationKind>,
 }
 
@@ -274,7 +274,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn notification_line_is_short_and_free_of_controls(
+        fn notification_line_is_short_and_has_no_control_characters(
             said in proptest::collection::vec((0..7usize, 0..40usize, "\\PC{0,30}|.{0,30}"), 0..30),
         ) {
             let mut waiting = NoticeQueue::default();

@@ -244,7 +244,7 @@ mod tests {
             for (number, process) in [(abi.setpriority, 0), (abi.ioprio_set, 1)] {
                 check(number, [process, 0, 19], libc::SECCOMP_RET_ALLOW);
                 check(number, [process, 4321, 19], REFUSED);
-                // The other kinds: a process group, or all processes of a user.
+                // Targets other than one process: a process group, or all processes of a user.
                 for kind in (0..4).filter(|kind| *kind != process) {
                     check(number, [kind, 0, 19], REFUSED);
                 }

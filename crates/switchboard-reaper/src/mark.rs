@@ -21,7 +21,8 @@ const LOWEST: u64 = 1 << 50;
 const SIGN: u64 = 0x5_b0a2;
 const SIGN_BITS: u32 = 20;
 
-/// The number of bits above [`SIGN`] that identify the home directory of the servers.
+/// The number of bits directly above [`SIGN`] that hold a hash of the path of the server records,
+/// so that a command ends only servers of its own home directory.
 const HOME_BITS: u32 = 24;
 const ALL_BITS: u64 = (1 << (SIGN_BITS + HOME_BITS)) - 1;
 

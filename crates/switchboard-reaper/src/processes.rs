@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn process_with_ended_main_thread_counts_as_running() {
+    fn process_runs_until_its_last_thread_has_ended() {
         for (state, threads, is_over) in
             [("Z", 1, true), ("Z", 2, false), ("S", 2, false), ("X", 1, true)]
         {

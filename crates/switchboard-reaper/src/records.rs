@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn server_record_is_swept_unless_its_keeper_runs() {
+    fn server_record_is_removed_unless_its_keeper_may_run() {
         let folder = tempfile::tempdir().unwrap();
         let boot = boot_id().unwrap();
         let here = namespace();

@@ -39,7 +39,7 @@ const MAX_FOUND: usize = 1_000;
 pub(crate) struct Direct {
     /// Which tools are direct for servers without a `directTools` setting.
     otherwise: DirectTools,
-    /// Whether a client keeps the list that it got first (`freezeDirectTools`).
+    /// Whether a client keeps its first list until it disconnects (`freezeDirectTools`).
     frozen: bool,
     /// The lock is held briefly, never across an await.
     state: Mutex<DirectState>,

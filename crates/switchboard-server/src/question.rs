@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn only_an_accepted_form_choice_approves() {
+    fn only_an_accepted_form_choice_approves_the_call() {
         for (answer, expected) in [
             (accept("once"), ApprovalAnswer::Once),
             (accept("session"), ApprovalAnswer::Tool),
@@ -408,13 +408,13 @@ mod tests {
     }
 
     #[test]
-    fn cancelled_or_instantly_declined_form_counts_as_no_answer() {
+    fn cancelled_or_instantly_declined_form_leaves_question_unanswered() {
         let unanswered = Err(CannotAsk::Unanswered);
         assert_eq!(decided(r#"{"action":"cancel"}"#, 60.0), unanswered);
         assert_eq!(decided(r#"{"action":"decline"}"#, 0.005), unanswered);
         assert_eq!(decided(r#"{"action":"decline"}"#, 1.0), Ok(ApprovalAnswer::No));
         assert_eq!(decided("[]", 5.0), unanswered);
-        // An acceptance holds however fast it is, unless it was preselected.
+        // An acceptance is valid however fast it arrives, unless it was preselected.
         assert_eq!(decided(&accept("once"), 0.005), Ok(ApprovalAnswer::Once));
         let claude_code = HostProfile::named("claude-code");
         let yes = Raw::from_json(accept("once"));

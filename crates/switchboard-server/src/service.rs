@@ -69,7 +69,7 @@ pub enum Offer {
     Auto,
     /// As `Auto`, with `mcp` alone for every host.
     Proxy,
-    /// As `Auto`, with the pair for every host.
+    /// Like `Auto`, but every host gets the pair.
     Pair,
     /// As `Auto`, and every tool that the configuration does not exclude is a direct tool.
     Direct,

@@ -25,7 +25,7 @@ impl Raw {
         Raw(frame.slice_ref(value.get()))
     }
 
-    /// Wraps JSON text that the caller wrote.
+    /// Wraps JSON text without checking it. The text must be valid JSON.
     pub fn from_json(json: String) -> Raw {
         Raw(ByteString::from(json))
     }

@@ -5,7 +5,7 @@ use tokio::io::{DuplexStream, ReadHalf, WriteHalf};
 /// Buffer size in each direction; a larger frame is transferred in several steps.
 const BUFFER: usize = 64 * 1024;
 
-/// One end of the pipe.
+/// One end of an in-process pipe.
 #[derive(Debug)]
 pub struct End {
     pub reader: ReadHalf<DuplexStream>,

@@ -33,9 +33,9 @@ const BUILT_IN: &str = "built-in";
 /// What happens to open connections when the configuration is reloaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
-    /// Open connections stay open.
+    /// A reload leaves open connections open.
     Stay,
-    /// Open connections are closed first.
+    /// A reload first closes open connections.
     Close,
 }
 

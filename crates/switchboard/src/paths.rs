@@ -29,7 +29,7 @@ pub struct Paths {
     pub config: PathBuf,
     /// The directory of cached files, which can be recreated.
     pub cache: PathBuf,
-    /// The directory of files of this machine, such as logs and approvals.
+    /// The directory of files that belong to this machine only, such as logs and approvals.
     pub state: PathBuf,
     /// The directory of files that other programs load, such as the package for Pi.
     pub data: PathBuf,

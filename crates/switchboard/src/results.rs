@@ -75,8 +75,8 @@ pub(crate) enum ResultError {
 #[derive(Debug)]
 pub(crate) struct Unselected {
     pub(crate) error: SelectError,
-    /// The output beside the error: the parts that no filter applies to, or the whole result if it
-    /// is not stored.
+    /// The output beside the error of the filter: the parts of the result that a filter leaves
+    /// unchanged, such as images, or the whole result if it is not stored.
     pub(crate) shown: CallOutput<'static>,
     /// The id of the stored result; `None` if it is not stored.
     pub(crate) id: Option<String>,

@@ -47,7 +47,7 @@ pub enum TrustError {
     )]
     Exposed { path: PathBuf },
     /// While the file cannot be parsed, nothing is approved; the file is left unchanged.
-    #[error("cannot parse the approvals in `{}`; move the file away to start anew", path.display())]
+    #[error("cannot parse the approvals in `{}`; move the file away to start without approvals", path.display())]
     Damaged { path: PathBuf },
 }
 

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn warning_or_empty_scenario_counts_as_failure() {
+    fn warning_or_scenario_without_checks_is_a_failure() {
         for (statuses, passed, failed) in [
             (&["SUCCESS", "INFO", "SKIPPED"][..], 1, &[][..]),
             (&["SUCCESS", "WARNING"], 1, &["check"]),

@@ -45,7 +45,7 @@ pub(super) async fn doctor(app: &App, options: Doctor) -> CommandResult {
             loaded.config.servers.iter().filter(|(_, server)| !server.definition.is_disabled());
         let names = enabled.map(|(name, _)| name.clone());
         let worth_trying: Vec<String> = names.filter(|name| wanted(name) && sound(name)).collect();
-        // The new attempt tells more than the last one.
+        // The result of this attempt replaces the remembered failure of an earlier one.
         findings.retain(|finding| !matches!(finding.fault, Fault::FailedBefore { .. }));
         if connect(app, &loaded, worth_trying, &mut findings).await? == Exit::Interrupted {
             return Ok(Exit::Interrupted);

@@ -107,7 +107,7 @@ fn tool_list_is_grouped_by_server() {
 }
 
 #[test]
-fn tool_list_names_skipped_definitions_and_instructions_command() {
+fn tool_list_mentions_skipped_definitions_and_server_instructions() {
     let remarks = remarks(&page(Some("files")), Palette::Plain);
     insta::assert_snapshot!(remarks.join("\n"), @r#"
     left out: 1 definition (`x` has no schema)
@@ -116,7 +116,7 @@ fn tool_list_names_skipped_definitions_and_instructions_command() {
 }
 
 #[test]
-fn first_search_matches_are_printed_in_full() {
+fn first_matches_of_a_search_are_printed_in_full() {
     let hit = |index: usize| SearchHit {
         line: line(&format!("files_read_{index}"), "files", "Read a file"),
         score: 1.0,

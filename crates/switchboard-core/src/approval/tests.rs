@@ -235,7 +235,7 @@ fn approval_of_a_tool_ends_if_its_definition_changes() {
 }
 
 #[test]
-fn approval_extends_to_other_tools_only_if_server_wide() {
+fn only_server_wide_approval_applies_to_other_tools() {
     let rules = Rules::new(&ServerEntry::default(), &policy(ApprovePolicy::All));
     let mut grants = Grants::default();
     for (answer, still_asks) in
@@ -271,7 +271,7 @@ fn suggested_allow_pattern_matches_only_the_approved_tool() {
 }
 
 #[test]
-fn only_pins_setting_block_refuses_tools_with_pin_mismatch() {
+fn pin_mismatch_is_refused_only_if_pins_is_block() {
     for pins in [Pins::Off, Pins::Warn, Pins::Block] {
         let settings = Settings { pins, allow: patterns(&["*"]), ..policy(ApprovePolicy::All) };
         let rules = Rules::new(&ServerEntry::default(), &settings);

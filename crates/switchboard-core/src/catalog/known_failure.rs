@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failed_listing_is_shown_ten_minutes_but_retried_earlier() {
+    fn connection_failure_shown_for_ten_minutes_is_retried_earlier() {
         let failure = KnownFailure::new(1_000, FailureKind::Failed, "no such program");
         let seconds = Duration::from_secs;
         let check = |now, ago, retry_in| {

@@ -280,7 +280,7 @@ impl ToolFilter {
         self.include.is_none() && self.exclude.is_empty()
     }
 
-    /// Whether at least one of these names is included and none is excluded.
+    /// Whether `includeTools` matches at least one of these names, and `excludeTools` none.
     fn admits(&self, server: &ServerName, names: &[ToolName]) -> bool {
         self.admits_all() || (self.includes(server, names) && !self.excludes(server, names))
     }

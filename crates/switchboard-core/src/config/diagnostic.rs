@@ -152,7 +152,9 @@ pub enum DiagnosticKind {
     InvalidMcpConfig { problem: Box<DiagnosticKind> },
     #[error("`{key}` uses `{variable}`, which only {} can expand: this server is ignored", host.title())]
     OnlyInHost { key: String, variable: String, host: Host },
-    #[error("`{key}` is unsupported: this server starts without the variables of that file")]
+    #[error(
+        "`{key}` is unsupported: this server starts without the variables in the file that it names"
+    )]
     FileOfVariables { key: String },
     #[error("server `{server}` needs one of `command`, `url` and `socket`")]
     NoEndpoint { server: String },

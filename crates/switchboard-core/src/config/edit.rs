@@ -44,7 +44,7 @@ pub enum Change {
 pub enum EditError {
     #[error("line {line}, column {column}: {clause}")]
     Syntax { line: usize, column: usize, clause: String },
-    #[error("`{key}` must be {expected} before it can be changed")]
+    #[error("`{key}` cannot be changed, because it is not {expected}")]
     WrongType { key: String, expected: &'static str },
 }
 

@@ -283,7 +283,7 @@ pub(super) fn output_guard(
         let limit = match member.name {
             "maxBytes" => &mut *max_bytes,
             "maxLines" => &mut *max_lines,
-            // The earlier Pi adapter has this key, which is ignored here.
+            // `pi-mcp-adapter` has this key, which has no effect here.
             "detailsMaxBytes" => {
                 reader.ignored_key(&member);
                 continue;

@@ -1,4 +1,4 @@
-//! Keys of the earlier Pi adapter, which uses the same files. They have no effect here, and are not
+//! Keys of `pi-mcp-adapter`, which uses the same files. They have no effect here, and are not
 //! reported as misspelt.
 
 pub(super) const ROOT: &[&str] = &["claudePlugins"];
@@ -34,7 +34,7 @@ mod tests {
     use crate::config::settings::SettingsEntry;
 
     #[test]
-    fn keys_of_earlier_pi_adapter_are_reported_as_ignored() {
+    fn keys_of_pi_mcp_adapter_are_reported_as_ignored() {
         for (ignored, known) in
             [(ROOT, ROOT_KEYS), (SERVER, ServerEntry::KEYS), (SETTINGS, SettingsEntry::KEYS)]
         {

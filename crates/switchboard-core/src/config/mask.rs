@@ -15,7 +15,8 @@ pub fn masked(text: &str) -> Option<String> {
     mask(text, Syntax::Jsonc, |root, mask| mask.value(root, Within::Open))
 }
 
-/// The masked text of a host's file. It shows only the servers and, for Pi, the packages.
+/// The masked text of a host's file. It shows only the servers, the strings that we write, and for
+/// Pi the packages and extensions: the rest of the file may contain secrets.
 pub fn masked_of_host(text: &str, target: Target) -> Option<String> {
     let open = target.shown();
     mask(text, target.syntax(), |root, mask| {

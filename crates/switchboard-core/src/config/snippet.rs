@@ -32,7 +32,7 @@ pub enum SnippetError {
     NoServer,
     #[error("the snippet does not name its server")]
     NoName,
-    #[error("cannot give one name to {servers} servers")]
+    #[error("the snippet contains {servers} servers, but a name was given for only one")]
     SeveralServers { servers: usize },
 }
 
@@ -228,7 +228,10 @@ mod tests {
         let one = r#"{ "mcpServers": { "theirs": { "command": "x" } } }"#;
         assert_eq!(shown(one, Some("mine")), "mine {\"command\":\"x\"}\n");
         let two = r#"{ "a": { "command": "x" }, "b": { "command": "y" } }"#;
-        assert_eq!(shown(two, Some("mine")), "cannot give one name to 2 servers");
+        assert_eq!(
+            shown(two, Some("mine")),
+            "the snippet contains 2 servers, but a name was given for only one"
+        );
         assert_eq!(shown(r#"{ "mcp": { "command": "x" } }"#, None), "mcp {\"command\":\"x\"}\n");
     }
 

@@ -194,7 +194,7 @@ const VALID: &str = r#"{ // a file with a bit of everything
   "imports": ["cursor"], }"#;
 
 #[test]
-fn only_deep_nesting_in_valid_configuration_has_a_diagnostic() {
+fn valid_configuration_has_no_diagnostic_but_deep_nesting_has() {
     assert_eq!(parse(VALID, &source("f", USER)).diagnostics, []);
     for open in ["[", "{\"a\":"] {
         let deep = parse(&open.repeat(100_000), &source("f", USER));

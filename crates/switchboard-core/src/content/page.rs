@@ -152,7 +152,7 @@ impl Room {
         }
     }
 
-    /// Subtracts one line of this size; `false` if it does not fit.
+    /// Subtracts a line of `bytes` bytes from the free space; `false` if the line does not fit.
     fn take(&mut self, bytes: usize) -> bool {
         if self.lines == 0 || bytes > self.bytes {
             return false;

@@ -257,7 +257,7 @@ mod spills {
         {"type":"audio","data":"aGk=","mimeType":"audio/mpeg"}]}"#;
 
     #[test]
-    fn blobs_and_unsupported_audio_go_to_files() {
+    fn blobs_and_unsupported_audio_are_written_to_files() {
         let mut output = CallOutput::of_call(BOTH);
         let plans = |output: &CallOutput<'_>, audio| {
             let spills = output.spills(&ResultForm { audio, ..ResultForm::default() });

@@ -292,7 +292,7 @@ fn secret_words_are_found_at_every_place_of_schema() {
 }
 
 #[test]
-fn form_without_text_entry_of_secrets_gets_no_warning() {
+fn form_that_requests_no_secret_text_gets_no_warning() {
     for schema in [
         json!({ "type": "object", "title": "Password", "properties": { "keep": { "type": "boolean" } } }),
         json!({ "type": "object", "required": ["keep_password"],

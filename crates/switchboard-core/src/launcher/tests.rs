@@ -248,7 +248,7 @@ fn words() -> impl Strategy<Value = Vec<String>> {
 
 proptest! {
     #[test]
-    fn launcher_parsing_never_panics_or_escapes_the_package(
+    fn launcher_parsing_never_panics_or_leaves_the_package(
         command in prop_oneof!["npx", "npm", "bunx", "bun", "pnpm", "uvx", "uv", "\\PC{0,8}"],
         args in words(),
     ) {

@@ -12,7 +12,7 @@ use crate::render::words::{list, plural};
 pub enum PiFault {
     #[error("Switchboard reads Pi's `{path}`: {}{}", plural(*servers, "server"), imported(imports))]
     FileRead { path: String, servers: usize, imports: Vec<Host> },
-    /// Older MCP programs for Pi passed the whole environment on to servers.
+    /// `pi-mcp-adapter` passed the whole environment on to servers.
     #[error(
         "{} of `{path}` {} only the environment variables in `env`, and a few such as `PATH`; \
         `inheritEnv: true` in an entry passes on all variables",
@@ -31,13 +31,15 @@ pub enum PiFault {
     Both { path: String },
     #[error("`{path}` of Pi has `{RIVAL}`, but not `{PACKAGE}`")]
     OnlyOther { path: String },
-    #[error("`{path}` of Pi leaves the built-in MCP enabled beside `{PACKAGE}`")]
+    #[error("`{path}` leaves Pi's built-in MCP support enabled beside `{PACKAGE}`")]
     BuiltInOn { path: String },
-    #[error("`{path}` of Pi names `{directory}` for `{PACKAGE}`, which does not exist")]
+    #[error(
+        "`{path}` of Pi names the directory `{directory}` for `{PACKAGE}`, but it does not exist"
+    )]
     NoPackage { path: String, directory: String },
     #[error("`{PACKAGE}` in Pi starts `{program}`, which is not an executable file")]
     NoProgram { program: String },
-    #[error("the server uses the sign-in tokens of the earlier Pi adapter")]
+    #[error("Switchboard uses the sign-in tokens that `{RIVAL}` stored for the server")]
     OlderTokens,
 }
 

@@ -31,7 +31,7 @@ pub struct Surroundings<'a> {
     pub look: &'a dyn Fn(&str) -> LocalPackage,
 }
 
-/// What the settings say about our package and its rivals.
+/// Our package, its rivals and the built-in MCP support, as Pi's settings declare them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Declared {
     /// The sources of our package, as they are written in the settings.

@@ -55,7 +55,7 @@ pub enum Problem {
     TooDeep { limit: usize },
     #[error("must fit `{expected}`")]
     NoAlternative { expected: String },
-    #[error("does not match the schema")]
+    #[error("does not match its schema")]
     Refused,
 }
 

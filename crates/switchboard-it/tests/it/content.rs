@@ -117,7 +117,7 @@ async fn output_guard_setting_changes_or_disables_truncation() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn oversized_response_error_names_limit_and_keeps_connection() {
+async fn oversized_response_error_states_limit_and_connection_stays_open() {
     let world = World::with(
         r#"{ "settings": { "maxFrameBytes": 100000 }, "mcpServers": {
             "demo": { "command": "fixture-server", "args": ["big"] } } }"#,

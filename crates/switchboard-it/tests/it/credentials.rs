@@ -201,7 +201,7 @@ async fn new_token_of_a_token_command_causes_relisting() {
 }
 
 #[tokio::test]
-async fn cache_files_and_names_do_not_reveal_the_token() {
+async fn cache_file_names_and_contents_do_not_reveal_tokens() {
     let fixture = HttpFixture::start(&served("json", "everything")).await;
     let entry = json!({ "url": fixture.url(), "bearerToken": "canary-4711" });
     let names = |home: &Home| -> Vec<String> {

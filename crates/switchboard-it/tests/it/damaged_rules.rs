@@ -119,7 +119,7 @@ async fn intact_rules_deny_and_allow_calls() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn file_truncated_at_any_byte_loses_no_rule() {
+async fn configuration_file_truncated_at_any_byte_loses_no_rule() {
     let machine = Machine::new();
     let whole = rules().to_string();
     for end in 0..whole.len() {
@@ -133,7 +133,7 @@ const OTHERS: &[&str] =
     &["null", "true", "false", "0", "-1.5", "\"\"", "\"deny\"", "[]", "[null]", "[[]]", "[{}]"];
 
 #[tokio::test(start_paused = true)]
-async fn file_that_is_not_json_loses_no_rule() {
+async fn configuration_file_that_is_not_json_loses_no_rule() {
     let machine = Machine::new();
     let blank = ["", " ", "\n\n", "\u{feff}", "// nothing", "/* nothing */", "\0", "{", "}", ","];
     for text in OTHERS.iter().chain(&blank) {
@@ -257,7 +257,7 @@ const KEYS: &[&[&str]] = &[
 ];
 
 #[tokio::test(start_paused = true)]
-async fn duplicate_key_in_the_file_loses_no_rule() {
+async fn duplicate_key_in_a_configuration_file_loses_no_rule() {
     let machine = Machine::new();
     let seconds = OTHERS.iter().chain(&["{}", "\"none\"", "[\"kit/*\"]"]);
     for second in seconds {
@@ -273,7 +273,7 @@ async fn duplicate_key_in_the_file_loses_no_rule() {
 
 /// A file system can leave a block of zeros after a crash.
 #[tokio::test(start_paused = true)]
-async fn zeroed_bytes_in_the_file_lose_no_rule() {
+async fn zeroed_bytes_in_a_configuration_file_lose_no_rule() {
     let machine = Machine::new();
     let whole = rules().to_string().into_bytes();
     for length in [1, 16, 64, whole.len()] {
@@ -479,7 +479,7 @@ async fn imported_empty_tool_list_allows_no_tool() {
 
 /// Some editors remove a file before they write it again.
 #[tokio::test(start_paused = true)]
-async fn running_gateway_keeps_rules_of_a_removed_file() {
+async fn running_gateway_keeps_rules_of_a_removed_configuration_file() {
     let machine = Machine::new();
     fs::remove_file(&machine.file).unwrap();
     let config = machine.load(&machine.good).config;

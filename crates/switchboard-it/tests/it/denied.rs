@@ -54,7 +54,7 @@ async fn denied_tools_are_neither_listed_nor_found() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn description_and_refusal_of_denied_tool_name_its_rule() {
+async fn description_and_refusal_of_denied_tool_quote_its_rule() {
     let world = listed(DENIED).await;
     let described = world.ask(r#"{ "describe": "book_erase_page" }"#).await;
     assert!(described.contains("never called: denied by the rule `book/erase_*`"), "{described}");

@@ -81,7 +81,7 @@ async fn doctor_names_every_planted_fault_with_cause_and_remedy() {
 }
 
 #[tokio::test]
-async fn doctor_json_names_level_code_message_and_remedy() {
+async fn doctor_json_contains_level_code_message_and_remedy() {
     let installed = planted().await;
     let ran = installed.run(["doctor", "--json"]).await;
     assert_eq!(ran.code, Some(1));

@@ -191,7 +191,7 @@ async fn edit_leaves_a_malformed_file_unchanged() {
 }
 
 #[tokio::test]
-async fn refused_edit_leaves_the_file_unchanged() {
+async fn refused_edit_leaves_the_configuration_file_unchanged() {
     let desk = Desk::with(COMMENTED);
     let refusals = [
         ["add", "github", "other-mcp"].as_slice(),
@@ -319,7 +319,7 @@ async fn replace_option_overwrites_an_existing_server() {
 }
 
 #[tokio::test]
-async fn first_added_server_creates_a_private_file() {
+async fn adding_first_server_creates_config_file_with_mode_0600() {
     use std::os::unix::fs::MetadataExt;
     let installed = Installed::bare(PROGRAMS);
     let ran = installed.run(["add", "--no-check", "web", "https://web.example/mcp"]).await;
@@ -490,7 +490,7 @@ fn approved_after_typing(override_file: Option<&str>) -> bool {
 }
 
 #[test]
-fn adding_a_project_server_trusts_it_unless_overridden() {
+fn added_server_is_trusted_unless_another_file_changes_it() {
     assert!(approved_after_typing(None));
     let more = r#"{ "mcpServers": { "local": { "env": { "A": "b" } } } }"#;
     assert!(!approved_after_typing(Some(more)));

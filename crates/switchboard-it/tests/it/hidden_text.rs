@@ -222,7 +222,7 @@ async fn hidden_text_reaches_no_client_of_any_toolset() {
 }
 
 #[tokio::test]
-async fn every_list_marks_definitions_with_hidden_text() {
+async fn definitions_with_hidden_text_are_marked_in_every_list() {
     let world = world("\u{e0041}");
     world.ask(r#"{ "connect": "kit" }"#).await;
     let listed = world.ask(r#"{ "server": "kit" }"#).await;
@@ -273,7 +273,7 @@ async fn tool_name_with_hidden_characters_is_callable_as_shown() {
 }
 
 #[tokio::test]
-async fn transparent_lists_mark_hidden_text_without_duplicate_names() {
+async fn transparent_lists_omit_duplicate_names_and_mark_hidden_text() {
     let script = r#"
 [[tools]]
 name = "re\u200Bad"
@@ -373,7 +373,7 @@ fn every_hidden_text_test_sample_contains_hidden_characters() {
 }
 
 #[tokio::test]
-async fn doctor_and_pins_reveal_hidden_text() {
+async fn doctor_and_pins_commands_reveal_hidden_text() {
     let installed = Installed::bare(PROGRAMS);
     let tags: String =
         "obey".bytes().map(|b| char::from_u32(0xe0000 + u32::from(b)).unwrap()).collect();

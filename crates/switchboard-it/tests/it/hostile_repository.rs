@@ -251,7 +251,7 @@ async fn no_command_starts_project_servers_without_a_terminal() {
 }
 
 #[tokio::test]
-async fn no_command_starts_project_servers_without_approval() {
+async fn no_command_on_a_terminal_starts_pending_project_servers() {
     for line in all_command_lines() {
         let trap = Trap::set().await;
         let mut command = trap.command(line.iter().map(String::as_str));
@@ -379,7 +379,7 @@ fn relink(repository: &Path, link: &str, target: &str) {
 }
 
 #[tokio::test]
-async fn any_change_after_approval_makes_the_server_pending() {
+async fn any_change_of_a_trusted_server_makes_it_pending() {
     let installed = Installed::bare(PROGRAMS);
     restore(&installed);
     let repository = installed.home().join("repository");

@@ -166,7 +166,7 @@ async fn same_launcher_with_different_package_is_an_import_conflict() {
 }
 
 #[tokio::test]
-async fn import_without_approval_writes_nothing() {
+async fn import_without_confirmation_writes_nothing() {
     let (hosts, file) = with(OWN);
     let dry = hosts.run(&["import", "--dry-run"]).await;
     assert_eq!(dry.0, Some(0));

@@ -333,7 +333,7 @@ async fn server_with_conflicting_entry_is_not_moved_from_host() {
 }
 
 #[tokio::test]
-async fn install_without_approval_writes_nothing() {
+async fn install_without_confirmation_writes_nothing() {
     let machine = Machine::with_hosts("{}\n");
     let before = machine.files();
     let ran = machine.run("install cursor --move").await;
@@ -382,7 +382,7 @@ async fn uninstall_without_record_removes_only_the_switchboard_entry() {
 }
 
 #[tokio::test]
-async fn install_requires_switchboard_on_the_path() {
+async fn install_requires_switchboard_on_the_search_path() {
     let machine = Machine::bare();
     let mut command = machine.command("install cursor --yes");
     let output = command.env("PATH", Path::new("/nowhere")).output().await.unwrap();

@@ -107,7 +107,7 @@ async fn idle_timeout_setting_decides_when_a_server_stops() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn running_call_keeps_the_server_past_idle_timeout() {
+async fn running_call_keeps_the_server_running_past_idle_timeout() {
     let world = world_where(r#""requestTimeoutMs": 7200000"#, "everything").start();
     let held = world.call("demo_wait", json!({}));
     let watcher = async {

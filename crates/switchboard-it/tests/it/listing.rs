@@ -279,7 +279,7 @@ async fn constantly_changing_server_is_relisted_with_growing_pauses() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn first_search_names_starting_and_failed_servers() {
+async fn first_search_lists_starting_and_failed_servers() {
     let config = r#"{ "mcpServers": {
         "broken": { "command": "fixture-server", "args": ["broken"] },
         "good": { "command": "fixture-server", "args": ["good"] },

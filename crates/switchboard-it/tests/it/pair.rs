@@ -75,7 +75,7 @@ async fn mcp_write_is_listed_only_for_hosts_checking_annotations() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn write_through_mcp_is_refused_and_names_mcp_write() {
+async fn refusal_of_write_through_mcp_mentions_mcp_write() {
     let world = garden();
     let mut client = world.client_of(host("codex"), json!({})).await;
     let look = json!({ "tool": "garden_look", "args": {} });

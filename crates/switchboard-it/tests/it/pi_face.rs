@@ -107,7 +107,7 @@ async fn pi_methods_exist_only_for_pi() {
 }
 
 #[tokio::test]
-async fn pi_status_extends_the_status_of_the_command_line() {
+async fn pi_status_has_fields_of_status_json_and_texts() {
     let installed = three_servers();
     let mut client = pi(&installed, &[]).await;
     let status = client.ask("switchboard/status", json!({})).await["result"].clone();

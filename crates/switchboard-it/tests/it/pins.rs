@@ -316,7 +316,7 @@ async fn tool_shown_only_with_more_capabilities_is_not_new() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn accepting_pins_covers_changes_of_every_capability_set() {
+async fn accepting_pins_accepts_tools_listed_with_other_client_capabilities() {
     let home = Home::new();
     for set in [CapabilitySet::NONE, CapabilitySet::TERMINAL] {
         list_to(set, "block", FOR_SOME, &home).await.shut_down().await;

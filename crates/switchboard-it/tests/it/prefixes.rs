@@ -167,7 +167,7 @@ async fn call_reaches_the_server_that_owns_the_prefix() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tool_list_marks_names_with_prefix_of_another_server() {
+async fn tool_names_with_another_servers_prefix_are_marked() {
     let world = beside(json!({ "disabled": true }), GITHUB);
     world.ask(r#"{ "connect": "evil" }"#).await;
     let listed = world.ask(r#"{ "server": "evil" }"#).await;

@@ -91,7 +91,7 @@ async fn trust_prompt_hides_values_of_the_user_file() {
 }
 
 #[tokio::test]
-async fn definition_changed_after_approval_is_reported_as_changed() {
+async fn change_of_a_trusted_definition_is_reported_as_changed() {
     let installed = project(r#""local": { "command": "sh", "args": ["run.sh"] }"#);
     installed.write("run.sh", "true\n");
     let new = said(&installed, "call local_x").await;
@@ -113,7 +113,7 @@ async fn definition_changed_after_approval_is_reported_as_changed() {
 }
 
 #[tokio::test]
-async fn disabling_and_enabling_a_server_keeps_its_approval() {
+async fn server_disabled_and_enabled_again_stays_trusted() {
     let installed = project(r#""local": { "command": "sh", "args": ["run.sh"] }"#);
     installed.write("run.sh", "true\n");
     // The server is disabled before it is trusted.

@@ -47,7 +47,7 @@ async fn killed_reaper_ends_its_servers_and_is_replaced() {
 }
 
 #[tokio::test]
-async fn next_command_ends_servers_of_killed_gateway_and_helpers() {
+async fn next_command_ends_servers_left_by_killed_gateway() {
     let grove = Grove::new(PROGRAMS, 2, Helper::Session, Temper::Stubborn);
     let mut client = grove.reach(Moment::TreeUp).await;
     assert_eq!(call(&mut client, 1, "up").await, "up");
@@ -231,7 +231,7 @@ async fn program_that_cannot_start_reports_the_reason() {
 }
 
 #[tokio::test]
-async fn twenty_stubborn_servers_are_stopped_concurrently() {
+async fn twenty_servers_that_ignore_signals_are_stopped_concurrently() {
     let took = Grove::new(PROGRAMS, 20, Helper::Session, Temper::Stubborn).close(20).await;
     // Stopping the servers one after the other would take 80 s. The soak test measures the time on
     // an idle machine.

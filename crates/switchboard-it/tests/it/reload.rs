@@ -204,7 +204,7 @@ async fn invalid_entries_of_a_reloaded_file_are_reported() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn approval_and_revocation_by_another_process_take_effect() {
+async fn trust_and_untrust_by_another_process_take_effect() {
     let followed = Followed::start(&user(ONE));
     followed.write(".mcp.json", r#"{ "mcpServers": { "theirs": { "command": "z" } } }"#);
     let pending = "⚠ theirs (pending: the user has to trust it)";

@@ -175,7 +175,7 @@ async fn oversized_remote_response_fails_only_its_call() {
 }
 
 #[tokio::test]
-async fn abandoned_remote_call_is_cancelled_but_connection_stays() {
+async fn abandoned_remote_call_is_cancelled_but_connection_stays_open() {
     for form in ["json", "events", "legacy"] {
         let fixture = HttpFixture::start(&served(form, "everything")).await;
         let world = world(&fixture, "");

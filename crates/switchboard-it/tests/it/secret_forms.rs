@@ -83,7 +83,7 @@ async fn asked(client: &mut Client, offer: &Offer) -> (Option<String>, Value) {
 }
 
 #[tokio::test]
-async fn form_requesting_secrets_warns_and_names_its_server() {
+async fn form_requesting_secrets_contains_warning_and_server_name() {
     for era in ["legacy", "modern"] {
         for offer in [Offer::Proxy, Offer::Mirror("kit".to_owned())] {
             for form in SECRETS {

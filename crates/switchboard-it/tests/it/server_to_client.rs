@@ -61,7 +61,7 @@ async fn sessions_answer_server_requests_over_their_own_connections() {
 }
 
 #[tokio::test]
-async fn kinds_of_server_requests_are_cached_with_listing() {
+async fn kinds_of_server_to_client_requests_are_cached() {
     let world = World::of("kit", "everything").start();
     let (one, _) = session(&world.gateway, Some(roots("one")));
     call(&one, "kit_ask_roots").await;
@@ -219,7 +219,7 @@ async fn log_messages_name_their_server_and_respect_the_level() {
 }
 
 #[tokio::test]
-async fn subscription_keeps_a_connection_until_its_session_ends() {
+async fn subscription_keeps_connection_open_until_its_session_ends() {
     let world = World::of("kit", "everything").start();
     let (one, heard) = session(&world.gateway, None);
     call(&one, "kit_count").await;

@@ -51,7 +51,7 @@ impl Desk {
 }
 
 #[tokio::test]
-async fn setup_imports_and_adds_only_approved_servers() {
+async fn setup_imports_and_adds_only_confirmed_servers() {
     let machine = Desk::new();
     let answers = ["y", "y", "", "words", &machine.program, "HOME", "", "y", "y"];
     let shown = machine.type_into("setup", &answers).await;

@@ -1,5 +1,5 @@
 //! Sign-in through the `mcp` tool, with every kind of OAuth client registration, and with tokens of
-//! the earlier Pi adapter.
+//! `pi-mcp-adapter`.
 
 use std::fs;
 

@@ -18,7 +18,7 @@ async fn client_of_everything() -> (Client, Installed) {
 }
 
 #[tokio::test]
-async fn initialize_returns_requested_revision_or_the_newest() {
+async fn initialize_returns_requested_revision_if_supported_else_the_newest() {
     let installed = Installed::bare(PROGRAMS);
     let check = async |asked: &str, expected: &str| {
         let mut client = installed.serve(&[]);

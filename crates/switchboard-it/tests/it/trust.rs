@@ -102,7 +102,7 @@ async fn pending_server_is_shown_but_never_started() {
 }
 
 #[tokio::test]
-async fn approved_server_starts_and_is_pending_after_a_change() {
+async fn trusted_server_becomes_pending_if_definition_or_script_changes() {
     let project = Project::new();
     project.write(TOUCHES, "");
     let (_, _, pending) = project.open();
@@ -125,7 +125,7 @@ async fn approved_server_starts_and_is_pending_after_a_change() {
 }
 
 #[tokio::test]
-async fn changed_script_in_the_working_directory_requires_new_approval() {
+async fn changed_script_in_working_directory_makes_its_server_pending() {
     let project = Project::new();
     let below = project.folder.join("below");
     fs::create_dir(&below).unwrap();
@@ -144,7 +144,7 @@ async fn changed_script_in_the_working_directory_requires_new_approval() {
 }
 
 #[tokio::test]
-async fn server_with_a_revoked_approval_is_not_started() {
+async fn server_is_not_started_after_untrust() {
     let project = Project::new();
     project.write(TOUCHES, "");
     let (_, _, pending) = project.open();
@@ -156,7 +156,7 @@ async fn server_with_a_revoked_approval_is_not_started() {
 }
 
 #[tokio::test]
-async fn malformed_trust_file_approves_nothing() {
+async fn malformed_trust_file_leaves_every_server_pending() {
     let project = Project::new();
     project.write(TOUCHES, "");
     let (_, _, pending) = project.open();
@@ -171,7 +171,7 @@ async fn malformed_trust_file_approves_nothing() {
 }
 
 #[tokio::test]
-async fn approved_definition_is_pending_in_another_project() {
+async fn definition_trusted_in_one_project_is_pending_in_another() {
     let project = Project::new();
     project.write(TOUCHES, "");
     let (_, _, pending) = project.open();
@@ -206,7 +206,7 @@ async fn changed_script_is_not_started_by_a_running_gateway() {
 }
 
 #[tokio::test]
-async fn approval_revoked_by_another_process_prevents_the_start() {
+async fn trust_withdrawn_by_another_process_prevents_the_server_start() {
     let project = Project::new();
     project.write(TOUCHES, "");
     let (_, _, pending) = project.open();
@@ -247,7 +247,7 @@ async fn project_script_named_by_a_variable_does_not_start() {
 }
 
 #[tokio::test]
-async fn program_found_by_path_in_the_project_needs_approval() {
+async fn program_in_project_found_on_search_path_requires_trust() {
     for (path, starts) in [
         ("bin:/bin", true),
         ("/bin:${workspaceFolder}/bin", true),
@@ -280,7 +280,7 @@ async fn program_found_by_path_in_the_project_needs_approval() {
 }
 
 #[tokio::test]
-async fn trust_file_writable_by_others_approves_nothing() {
+async fn trust_file_writable_by_others_leaves_every_server_pending() {
     let project = Project::new();
     project.write(TOUCHES, "");
     let (_, _, pending) = project.open();

@@ -44,7 +44,7 @@ pub(super) struct OutgoingRequest {
     pub(super) id: u64,
     pub(super) method: String,
     pub(super) frame: Bytes,
-    /// The headers of a stateless request.
+    /// The headers of a stateless request; `None` for a session-based one.
     pub(super) stateless: Option<HeaderMap>,
 }
 

@@ -56,7 +56,7 @@ pub enum HttpError {
     OtherAnswer,
     #[error("the server redirects to `{origin}`, which is not its configured origin")]
     Elsewhere { origin: String },
-    #[error("the server redirects too often")]
+    #[error("the server redirected the request too often")]
     Circle,
     #[error("the redirect of the server has no valid `Location`")]
     NoLocation,

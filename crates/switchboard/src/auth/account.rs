@@ -324,11 +324,11 @@ impl Account {
         Ok(())
     }
 
-    /// Takes over the grant of an older installation for this server, once. If that fails, the next
+    /// Takes over the grant of `pi-mcp-adapter` for this server, once. If that fails, the next
     /// call of this function tries again.
     async fn take_over(&self) {
         if self.terms.account.is_some() {
-            // The entry names an account, and the grant of an older installation may belong to
+            // The entry names an account, and the grant of `pi-mcp-adapter` may belong to
             // another account.
             return;
         }
@@ -339,12 +339,12 @@ impl Account {
         match flow::of_older(self, left).await {
             Ok(grant) => self.keep_older(grant).await,
             Err(error) => {
-                tracing::warn!(server = %self.terms.server, %error, "cannot take over the tokens of an older installation");
+                tracing::warn!(server = %self.terms.server, %error, "cannot take over the tokens of `pi-mcp-adapter`");
             }
         }
     }
 
-    /// Stores the grant of an older installation, unless another process has already taken it over.
+    /// Stores the grant of `pi-mcp-adapter`, unless another process has already taken it over.
     async fn keep_older(&self, grant: Grant) {
         let _lock = self.vault.lock(&self.kept_under(&grant), LOCKED).await;
         match self.in_vault().await {

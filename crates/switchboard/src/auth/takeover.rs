@@ -1,4 +1,4 @@
-//! Tokens that an older installation stored below Pi's directory. Switchboard reads these tokens,
+//! Tokens that `pi-mcp-adapter` stored below Pi's directory. Switchboard reads these tokens,
 //! never changes them, and uses them only for the URL that they were issued for.
 
 use std::fs::{self, Metadata};
@@ -54,7 +54,7 @@ impl OlderGrant {
     }
 }
 
-/// The grant of an older installation for a server, if it was issued for this URL. Files that other
+/// The grant of `pi-mcp-adapter` for a server, if it was issued for this URL. Files that other
 /// users can write are ignored: another user could otherwise choose the account that Switchboard
 /// uses.
 pub(crate) fn left_behind(paths: &Paths, server: &ServerName, url: &str) -> Option<OlderGrant> {
@@ -74,7 +74,7 @@ pub(crate) fn left_behind(paths: &Paths, server: &ServerName, url: &str) -> Opti
     })
 }
 
-/// Whether the tokens of an older installation for this URL were taken over before. After a
+/// Whether the tokens of `pi-mcp-adapter` for this URL were taken over before. After a
 /// sign-out, they must not be taken over again.
 pub(crate) fn was_taken(paths: &Paths, url: &str) -> bool {
     mark(paths, url).exists()

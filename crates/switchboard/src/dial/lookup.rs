@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn command_without_slash_is_searched_on_path() {
+    fn command_without_slash_is_looked_up_on_search_path() {
         let check = |command: &str, path: &str, expected: &[&str]| {
             let expected: Vec<PathBuf> = expected.iter().map(PathBuf::from).collect();
             assert_eq!(candidates(command, path, Path::new("/p")), expected, "{command} {path}");

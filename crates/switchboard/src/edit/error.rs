@@ -42,7 +42,7 @@ pub enum EditError {
     },
     #[error("`{}` already has a server named `{server}`", path.display())]
     Exists { server: ServerName, path: PathBuf },
-    #[error("`{key}` is not a key of the {of}")]
+    #[error("`{key}` is not a key of {of}")]
     UnknownKey { key: String, of: &'static str, suggestions: Vec<String> },
     #[error("invalid value for `{key}`, so `{}` was not changed", path.display())]
     BadValue {
@@ -53,7 +53,7 @@ pub enum EditError {
     },
     #[error("`{pattern}` is not a valid pattern for tool names")]
     BadPattern { pattern: String },
-    #[error("no `{list}` rule is `{pattern}`")]
+    #[error("there is no `{list}` rule `{pattern}`")]
     NoRule { list: &'static str, pattern: String, suggestions: Vec<String> },
     #[error(transparent)]
     RefusedEntry(Box<RefusedEntry>),

@@ -55,9 +55,9 @@ pub enum Switch {
 pub struct Edited {
     /// The path of the file.
     pub path: PathBuf,
-    /// The content before the edit; empty if there was no file.
+    /// The content of the file before the edit; empty if there was no file.
     pub before: String,
-    /// The content after the edit.
+    /// The content of the file after the edit.
     pub after: String,
 }
 

@@ -23,8 +23,8 @@ impl Editor<'_> {
         value: Option<Value>,
     ) -> Result<Edited, EditError> {
         let (known, of): (&[&str], _) = match server {
-            Some(_) => (ServerEntry::KEYS, "server entry"),
-            None => (SettingsEntry::KEYS, "settings"),
+            Some(_) => (ServerEntry::KEYS, "the entry of a server"),
+            None => (SettingsEntry::KEYS, "`settings`"),
         };
         let first = key.split('.').next().unwrap_or_default();
         if !known.contains(&first) {

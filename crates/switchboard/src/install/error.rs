@@ -17,7 +17,7 @@ pub enum InstallError {
     Changed { path: PathBuf },
     #[error("`{}` is a symbolic link; the extension is installed only into a real directory", path.display())]
     Linked { path: PathBuf },
-    #[error("the path of this program is unknown or not UTF-8")]
+    #[error("the path of the `switchboard` program is unknown or not UTF-8")]
     NoProgram,
     #[error("this program is named `{}`; a host's file can only start it under the name `switchboard`", program.display())]
     Renamed { program: PathBuf },

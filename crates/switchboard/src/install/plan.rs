@@ -79,7 +79,7 @@ pub struct FileChange {
     pub after: Option<String>,
 }
 
-/// The owner of a file.
+/// The program or the user to which a changed file belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// The host whose servers the file holds.

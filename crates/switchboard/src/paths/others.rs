@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::env::Environment;
 
-/// The directories of other programs.
+/// The directories of other programs whose files Switchboard reads.
 #[derive(Clone, Debug)]
 pub struct Others {
     pub(crate) home: PathBuf,

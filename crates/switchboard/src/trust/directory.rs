@@ -52,7 +52,7 @@ enum SurveyEntry {
     Socket,
     /// A pipe or a device, whose content can differ with each read.
     Stream,
-    /// A directory that the walk skips.
+    /// A directory whose content is not hashed, such as `.git` or `node_modules`.
     LeftOut,
     Unreadable,
 }

@@ -79,7 +79,7 @@ pub(super) fn inner_words(word: &str) -> Vec<String> {
     if word.contains(char::is_whitespace) {
         words.extend(word.split_whitespace().map(str::to_owned));
         words.extend(unquoted(word));
-        // Node removes each backslash within quotes.
+        // In `NODE_OPTIONS`, Node removes the backslashes within double quotes.
         let bare = word.replace(['\\', '\'', '"'], "");
         words.extend(bare.split_whitespace().map(str::to_owned));
     }
@@ -123,8 +123,8 @@ fn decoded(part: &str) -> Option<String> {
     (text != part).then(|| text.into_owned())
 }
 
-/// Existing paths in an option: the word itself, as after `--`, or the text after its letters, as
-/// in `-sCdir`.
+/// The existing paths that an argument may contain: the whole argument, as after `--`, or any text
+/// that follows option letters, such as `dir` in `-sCdir`.
 pub(super) fn behind_letters<'w>(word: &'w str, bases: &[NamedDirectory]) -> Vec<&'w str> {
     if !word.starts_with('-') || word.len() > LONGEST_OPTION {
         return Vec::new();

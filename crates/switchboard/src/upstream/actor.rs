@@ -203,7 +203,7 @@ impl Actor {
                         self.walk();
                     }
                 }
-                // Without a connection, no walk has to begin: a new connection is always listed.
+                // Without a connection, no relisting is needed: a new connection is always listed.
                 (_, Phase::Down | Phase::Dialling | Phase::Up | Phase::Ended) => {
                     self.listing_requested = true;
                     self.acquire(Urgency::Explicit, reply);
@@ -329,7 +329,7 @@ impl Actor {
         });
     }
 
-    /// Requests all lists of the server. The caller has already marked the walk as running in
+    /// Requests all lists of the server. The caller has already marked the relisting as running in
     /// `relisting`.
     fn walk(&mut self) {
         let Some(open) = self.open() else { return self.relisting.stop() };

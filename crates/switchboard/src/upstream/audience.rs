@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn calls_take_turns_if_server_requests_name_no_call() {
+    async fn calls_are_serialized_if_server_requests_name_no_call() {
         let own = Audience::of(Some(listener(7)), Telling::Nothing);
         let voice = |number| Listener { caller_id: request(number), ..listener(7) };
         let turn = own.turn(&voice(1)).await;
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn request_of_an_abandoned_call_reaches_no_other_session() {
+    async fn server_request_of_abandoned_call_reaches_no_other_session() {
         let shared = Audience::of(None, Telling::Nothing);
         drop(shared.join(1, listener(1), None));
         let _other = shared.join(2, listener(2), None);

@@ -12,7 +12,7 @@ pub(super) type LeaseReply = oneshot::Sender<Result<Lease, LeaseError>>;
 #[derive(Default)]
 pub(super) struct Refreshes {
     waiting: Vec<LeaseReply>,
-    /// The number of callers at the front of `waiting` that the current walk serves; the other
+    /// The number of callers at the front of `waiting` that the current relisting serves; the other
     /// callers came later.
     served_by_walk: usize,
 }
@@ -30,14 +30,14 @@ impl Refreshes {
         self.served_by_walk = self.waiting.len();
     }
 
-    /// Ends the current walk, and returns the callers that it served.
+    /// Ends the current relisting, and returns the callers that it served.
     pub(super) fn walk_ended(&mut self) -> Vec<LeaseReply> {
-        // The number is limited, because a walk over an earlier connection may end late.
+        // The number is limited, because a relisting over an earlier connection may end late.
         let served = std::mem::take(&mut self.served_by_walk).min(self.waiting.len());
         self.waiting.drain(..served).collect()
     }
 
-    /// Returns all callers, because no further walk follows on this connection.
+    /// Returns all callers, because no further relisting follows on this connection.
     pub(super) fn connection_ended(&mut self) -> Vec<LeaseReply> {
         self.served_by_walk = 0;
         std::mem::take(&mut self.waiting)

@@ -1,16 +1,16 @@
-//! Decides when the lists of a server are requested again: one walk at a time, with growing pauses
-//! while the server keeps reporting changes.
+//! Decides when the lists of a server are requested again: one relisting at a time, with growing
+//! pauses while the server keeps reporting changes.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The pause before the second walk; it doubles with each further walk.
+/// The pause before the second relisting; it doubles with each further relisting.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// If no walk has run for this time, or for twice the pause if that is longer, a change starts a
-/// walk at once.
+/// If no relisting has run for this time, or for twice the pause if that is longer, a change
+/// starts a relisting at once.
 const QUIET: Duration = Duration::from_secs(1);
 
 /// When the lists of one connection were requested, and when they are requested next.
@@ -18,7 +18,7 @@ const QUIET: Duration = Duration::from_secs(1);
 pub(super) struct Relisting {
     state: WalkState,
     pause: Duration,
-    /// When the last walk ended.
+    /// When the last relisting ended.
     ended: Option<Instant>,
 }
 
@@ -27,14 +27,15 @@ enum WalkState {
     #[default]
     Idle,
     Running,
-    /// The lists have changed again since the walk began.
+    /// The lists have changed again since the relisting began.
     Outdated,
-    /// No walk runs; the next one begins at this time.
+    /// No relisting runs; the next one begins at this time.
     Waiting(Instant),
 }
 
 impl Relisting {
-    /// Records that the server reported a changed list. Returns whether a walk must begin at once.
+    /// Records that the server reported a changed list. Returns whether a relisting must begin at
+    /// once.
     pub(super) fn changed(&mut self, now: Instant) -> bool {
         match self.state {
             WalkState::Idle => self.schedule(now),
@@ -51,15 +52,15 @@ impl Relisting {
         self.state = WalkState::Outdated;
     }
 
-    /// Records the end of the first listing. Returns whether a walk must begin because the lists
-    /// changed meanwhile.
+    /// Records the end of the first listing. Returns whether a relisting must begin because the
+    /// lists changed meanwhile.
     pub(super) fn catch_up(&mut self) -> bool {
         let outdated = self.state == WalkState::Outdated;
         self.state = if outdated { WalkState::Running } else { WalkState::Idle };
         outdated
     }
 
-    /// Begins a walk. Returns false if one is already under way.
+    /// Begins a relisting. Returns false if one is already under way.
     pub(super) fn begin(&mut self) -> bool {
         match self.state {
             WalkState::Running | WalkState::Outdated => false,
@@ -70,7 +71,7 @@ impl Relisting {
         }
     }
 
-    /// Records the end of a walk; the next one may follow after a pause.
+    /// Records the end of a relisting; the next one may follow after a pause.
     pub(super) fn ended(&mut self, now: Instant) {
         let outdated = self.state == WalkState::Outdated;
         self.state = WalkState::Idle;
@@ -80,7 +81,7 @@ impl Relisting {
         }
     }
 
-    /// When the next walk begins; `None` if none is scheduled.
+    /// When the next relisting begins; `None` if none is scheduled.
     pub(super) fn due_at(&self) -> Option<Instant> {
         match self.state {
             WalkState::Waiting(at) => Some(at),
@@ -88,7 +89,7 @@ impl Relisting {
         }
     }
 
-    /// Cancels the scheduled walk, if there is one.
+    /// Cancels the scheduled relisting, if there is one.
     pub(super) fn stop(&mut self) {
         self.state = WalkState::Idle;
     }

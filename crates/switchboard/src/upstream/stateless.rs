@@ -295,10 +295,10 @@ pub(crate) struct Renewal {
 impl Renewal {
     const SHORTEST: Duration = Duration::from_secs(1);
     const LASTING: Duration = Duration::from_secs(30);
-    /// The number of short subscriptions in a row after which Switchboard gives up.
+    /// The number of consecutive short subscriptions after which a subscription is not renewed.
     const SHORT: u32 = 5;
 
-    /// The pause before the next subscription; `None` to give up.
+    /// The pause before the subscription is renewed; `None` if it is not renewed.
     pub(crate) fn after(&mut self, lasted: Duration) -> Option<Duration> {
         if lasted >= Self::LASTING {
             self.short = 0;

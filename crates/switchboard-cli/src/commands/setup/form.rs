@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_setup_answer_is_explained_and_asked_again() {
+    fn invalid_setup_answer_is_explained_and_requested_again() {
         insta::assert_snapshot!(transcript(&[
             "smoke", "stdio", "", "taken", "x", "", "'open", "https://x", "x", "A=secret", "A", "moon", "user",
         ]), @r#"
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn endpoint_at_first_setup_question_is_not_asked_again() {
+    fn endpoint_entered_at_first_setup_prompt_is_requested_once() {
         insta::assert_snapshot!(transcript(&["https://x.example/mcp", "my files", "x", ""]), @r#"
         Which transport does it use? https://x.example/mcp
         What is its name? my files (a name has only letters, digits, `-`, `_` and `.`)
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_answer_keeps_the_corrected_endpoint() {
+    fn empty_setup_answer_keeps_the_corrected_endpoint() {
         let is_taken = |_: &ServerName| false;
         let mut form = ServerForm::new(&is_taken);
         for answer in ["", "files", "npx 'my files'", "A B", ""] {

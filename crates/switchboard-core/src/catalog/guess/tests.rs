@@ -28,7 +28,7 @@ fn named(names: &[&str]) -> Vec<Value> {
 }
 
 #[test]
-fn tool_does_not_match_if_query_names_other_server() {
+fn tool_does_not_match_if_query_names_another_server() {
     let issue = named(&["create_issue"]);
     let catalog = catalog(&[("github", &issue), ("evil", &issue), ("\u{444}\u{430}", &issue)]);
     let evil = catalog.tools().find(|tool| tool.server.as_str() == "evil").unwrap();

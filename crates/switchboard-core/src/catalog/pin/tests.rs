@@ -51,7 +51,7 @@ fn pin_state_is_unknown_only_with_damaged_pin_file() {
 }
 
 #[test]
-fn accepting_one_tool_leaves_other_pins_unchanged() {
+fn accepting_one_changed_tool_leaves_other_pins_unchanged() {
     let mut record = PinRecord::of(&listing(&[SAVE]));
     let (other, changed) = (SAVE.replace("save", "other"), SAVE.replace("Saves.", "Saves all."));
     assert_eq!(pin_of(&other, &record.baseline()), Pin::New);

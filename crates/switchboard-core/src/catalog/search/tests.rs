@@ -114,7 +114,7 @@ fn search_matches_any_word_and_prefers_names() {
 }
 
 #[test]
-fn search_ignores_endings_case_and_identifier_style() {
+fn search_ignores_word_endings_letter_case_and_identifier_style() {
     check("Merging Pulled REQUESTS", &["github/merge_pull_request"]);
     check("mergePullRequest", &["github/merge_pull_request"]);
     check("http", &["notes/HTTPServerRestart"]);
@@ -122,7 +122,7 @@ fn search_ignores_endings_case_and_identifier_style() {
 }
 
 #[test]
-fn search_covers_server_names_properties_and_keywords() {
+fn search_matches_server_names_schema_properties_and_configured_keywords() {
     check("trains", &["trains/get-tickets"]);
     check("encoding", &["files/read_file"]);
     check("charsets latin1", &["files/read_file"]);
@@ -468,7 +468,7 @@ proptest! {
     }
 
     #[test]
-    fn added_keyword_never_lowers_the_rank_of_its_tool(
+    fn keyword_added_to_a_tool_never_lowers_its_rank(
         mut tools in some_tools(),
         chosen in any::<prop::sample::Index>(),
         keyword in phrase(),

@@ -209,9 +209,9 @@ fn edit_of_malformed_file_or_wrong_type_is_refused() {
     let refusal = |text: &str| apply(text, std::slice::from_ref(&add)).unwrap_err().to_string();
     insta::assert_snapshot!(refusal("{ \"settings\": { \"allow\": [\"b\" } }"), @"line 1, column 31: unexpected close brace");
     insta::assert_snapshot!(refusal("{ 'settings': 1 }"), @"line 1, column 3: single-quoted strings are not allowed");
-    insta::assert_snapshot!(refusal("[]"), @"`(root)` must be an object before it can be changed");
-    insta::assert_snapshot!(refusal("{ \"settings\": 1 }"), @"`settings` must be an object before it can be changed");
-    insta::assert_snapshot!(refusal("{ \"settings\": { \"allow\": \"b\" } }"), @"`settings.allow` must be an array before it can be changed");
+    insta::assert_snapshot!(refusal("[]"), @"`(root)` cannot be changed, because it is not an object");
+    insta::assert_snapshot!(refusal("{ \"settings\": 1 }"), @"`settings` cannot be changed, because it is not an object");
+    insta::assert_snapshot!(refusal("{ \"settings\": { \"allow\": \"b\" } }"), @"`settings.allow` cannot be changed, because it is not an array");
 }
 
 #[test]

@@ -307,8 +307,8 @@ fn install_adds_switchboard_to_existing_claude_code_permissions() {
 fn install_refuses_a_malformed_host_file() {
     let refusal = |target, text| install(target, text, "x").unwrap_err().to_string();
     insta::assert_snapshot!(refusal(Target::Host(Host::Cursor), "{ \"mcpServers\": "), @"line 1, column 17: expected value after colon in object property");
-    insta::assert_snapshot!(refusal(Target::Host(Host::Cursor), "[]"), @"`(root)` must be an object before it can be changed");
-    insta::assert_snapshot!(refusal(Target::Host(Host::VsCode), "{ \"servers\": 3 }"), @"`servers` must be an object before it can be changed");
+    insta::assert_snapshot!(refusal(Target::Host(Host::Cursor), "[]"), @"`(root)` cannot be changed, because it is not an object");
+    insta::assert_snapshot!(refusal(Target::Host(Host::VsCode), "{ \"servers\": 3 }"), @"`servers` cannot be changed, because it is not an object");
     insta::assert_snapshot!(refusal(Target::Host(Host::Codex), "a = 1\nb = = 2\n"), @"line 2, column 5: extra `=`, expected nothing");
     let taken = r#"{ "mcpServers": { "switchboard": { "command": "telephone" } } }"#;
     assert_eq!(presence(Target::Host(Host::Cursor), taken), Ok(Presence::NameTaken));

@@ -54,7 +54,7 @@ fn array<'t>(table: &'t mut dyn TableLike, key: &str) -> Result<&'t mut Array, E
     table.get_mut(key).and_then(Item::as_array_mut).ok_or_else(wrong)
 }
 
-/// Changes a table in an array, or the array itself.
+/// Changes the table with the name `below[0]` in an array of tables, or adds or removes this table.
 fn change_listed(
     root: &mut Table,
     key: &str,

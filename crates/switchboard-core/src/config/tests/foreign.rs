@@ -78,7 +78,7 @@ fn cursor_file_expands_editor_variables() {
     b
       url:4 "https://example.com/mcp"
       disabled:4 true
-    f:3:56: warning: `mcpServers.a.envFile` is unsupported: this server starts without the variables of that file
+    f:3:56: warning: `mcpServers.a.envFile` is unsupported: this server starts without the variables in the file that it names
     "#);
 }
 

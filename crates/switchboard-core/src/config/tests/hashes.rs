@@ -65,7 +65,7 @@ fn trust_hash_ignores_layout_comments_order_and_disabled() {
 }
 
 #[test]
-fn definition_hash_covers_the_listing_but_no_secret() {
+fn definition_hash_depends_on_endpoint_but_on_no_secret() {
     let hash = |from: &str, to: &str| {
         assert!(BASE.contains(from), "{from}");
         definition_hash(&entry(&BASE.replace(from, to)))
@@ -123,7 +123,7 @@ fn entry_words_that_may_name_a_script_are_collected() {
 }
 
 #[test]
-fn path_inside_a_command_line_word_is_found() {
+fn path_inside_a_command_line_argument_is_found() {
     for (word, path) in [
         ("run.js", "run.js"),
         ("--import=./hook.mjs", "./hook.mjs"),

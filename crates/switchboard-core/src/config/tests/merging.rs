@@ -142,7 +142,7 @@ fn disabled_flag_without_its_server_is_ignored() {
 }
 
 #[test]
-fn pending_server_names_the_file_with_its_endpoint() {
+fn pending_server_originates_from_the_file_with_its_endpoint() {
     let origin = |files: &[(Tier, &str)]| {
         let wrapped: Vec<(Tier, String)> = files
             .iter()
@@ -183,7 +183,7 @@ fn oversized_server_definition_cannot_be_approved() {
 
 /// Tries every kind of invalid entry of the user that may contain rules.
 #[test]
-fn invalid_user_entry_drops_the_server_from_all_files() {
+fn server_is_dropped_if_a_user_entry_is_invalid() {
     let defined = r#"{"mcpServers": {"s": {"command": "x"}, "other": {"command": "x"}}}"#;
     let rule = r#""excludeTools": ["ex"]"#;
     for entries in [
@@ -333,7 +333,7 @@ fn project_lifts_no_restriction_of_the_user_entry() {
 }
 
 #[test]
-fn project_enables_disabled_server_only_after_explicit_approval() {
+fn trust_prompt_shows_that_project_enables_a_disabled_server() {
     let approved = |users: &str, projects: &str| {
         let wrap = |entry: &str| format!(r#"{{"mcpServers": {{"s": {entry}}}}}"#);
         let (users, projects) = (wrap(users), wrap(projects));

@@ -139,9 +139,9 @@ fn pi_extensions_list_decides_whether_builtin_mcp_is_enabled() {
 #[test]
 fn pi_settings_list_of_wrong_type_is_refused() {
     let refusal = |text| install(text, with()).unwrap_err().to_string();
-    insta::assert_snapshot!(refusal("[]"), @"`(root)` must be an object before it can be changed");
-    insta::assert_snapshot!(refusal(r#"{ "packages": {} }"#), @"`packages` must be an array before it can be changed");
-    insta::assert_snapshot!(refusal(r#"{ "extensions": "x" }"#), @"`extensions` must be an array before it can be changed");
+    insta::assert_snapshot!(refusal("[]"), @"`(root)` cannot be changed, because it is not an object");
+    insta::assert_snapshot!(refusal(r#"{ "packages": {} }"#), @"`packages` cannot be changed, because it is not an array");
+    insta::assert_snapshot!(refusal(r#"{ "extensions": "x" }"#), @"`extensions` cannot be changed, because it is not an array");
     insta::assert_snapshot!(refusal("{ \"packages\": "), @"line 1, column 15: expected value after colon in object property");
 }
 

@@ -140,7 +140,7 @@ fn tools_and_resources_are_grouped_by_connection() {
 }
 
 #[test]
-fn search_result_names_connection_and_tool() {
+fn search_result_contains_names_of_connection_and_tool() {
     let hit = |tool: &str| SearchHit {
         line: line(tool, "Does things"),
         score: 1.0,

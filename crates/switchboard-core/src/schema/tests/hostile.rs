@@ -150,7 +150,7 @@ fn large_invalid_arguments_get_a_short_error() {
     let longer = (0..300).map(|n| json!({"type": "string", "minLength": n + 2}));
     let either = items(json!({"anyOf": longer.collect::<Vec<Value>>()}));
     assert!(texts(either.clone(), json!({"a": ["x"]}))[0].starts_with("`a[0]` must fit"));
-    let somewhere = "the object of arguments does not match the schema";
+    let somewhere = "the object of arguments does not match its schema";
     assert_eq!(texts(either.clone(), json!({"a": vec!["x"; 500]})), [somewhere]);
     let endless = Validator::compile(&either).unwrap();
     let args = json!({"a": vec!["x"; 100_000]}).as_object().unwrap().clone();
@@ -221,7 +221,7 @@ fn any_json() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn outline_signature_and_errors_of_any_schema_are_bounded(
+    fn size_of_schema_outlines_signatures_and_errors_is_bounded(
         schema in any_json(),
         properties in any_json(),
         args in prop::collection::vec(("[a-z$]{1,3}", any_json()), 0..4)

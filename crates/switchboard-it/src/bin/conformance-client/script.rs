@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn conformance_client_echoes_a_tool_schema_unchanged() {
+    fn conformance_client_returns_a_tool_schema_unchanged() {
         let schema = json!({ "$defs": { "a": { "$anchor": "b" } }, "required": ["c"] });
         let echo = json!({ "properties": { "schema": {} }, "required": ["schema"] });
         let tools = [tool(ECHOED, schema.clone()), tool(ECHO, echo)];

@@ -211,7 +211,7 @@ async fn removing_an_unknown_rule_fails_with_a_suggestion() {
     exit 2
     --- stdout
     --- stderr
-    error: no `allow` rule is `demo/eco`
+    error: there is no `allow` rule `demo/eco`
 
     hint: did you mean `demo/echo`?
     ");
@@ -220,7 +220,7 @@ async fn removing_an_unknown_rule_fails_with_a_suggestion() {
 }
 
 #[tokio::test]
-async fn unset_key_is_reported_as_unset_or_absent() {
+async fn config_set_unset_reports_a_removed_or_absent_key() {
     let installed = fresh();
     transcript(&installed, "config set idleTimeout 5").await;
     let unset = transcript(&installed, "config set idleTimeout --unset").await;

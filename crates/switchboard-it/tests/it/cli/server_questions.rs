@@ -97,7 +97,7 @@ async fn elicitation_is_not_offered_without_a_terminal() {
 }
 
 #[tokio::test]
-async fn env_pass_env_and_roots_settings_reach_servers() {
+async fn env_and_pass_env_settings_and_roots_reach_servers() {
     let installed = Installed::bare(PROGRAMS);
     let script = installed.write(
         "kit.toml",

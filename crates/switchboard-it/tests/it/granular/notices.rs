@@ -87,7 +87,7 @@ fn about(server: &str, kinds: &[NotificationKind]) -> NoticeFilter {
 }
 
 #[tokio::test]
-async fn list_change_reaches_all_sessions_log_message_only_caller() {
+async fn log_message_reaches_only_its_caller_unlike_list_changes() {
     let world = World::of("kit", "everything").start();
     let (heard_one, heard_two) = (ScriptedHost::default(), ScriptedHost::default());
     let one = world.gateway.session(heard_one.clone());

@@ -47,7 +47,7 @@ fn approvals(installed: &Installed) -> String {
 }
 
 #[tokio::test]
-async fn server_definition_shown_in_pi_can_be_approved() {
+async fn server_whose_definition_pi_has_shown_can_be_trusted() {
     let (installed, project) = project();
     let mut client = pi_in(&installed, &project).await;
     let status = client.ask("switchboard/status", json!({})).await;
@@ -76,7 +76,7 @@ async fn server_definition_shown_in_pi_can_be_approved() {
 }
 
 #[tokio::test]
-async fn server_definition_not_shown_in_pi_cannot_be_approved() {
+async fn server_whose_definition_pi_has_not_shown_stays_pending() {
     let (installed, project) = project();
     let two = |args: &str| {
         write(
@@ -120,7 +120,7 @@ async fn server_definition_not_shown_in_pi_cannot_be_approved() {
 }
 
 #[tokio::test]
-async fn pi_approval_is_bound_to_one_project() {
+async fn trust_granted_in_pi_is_bound_to_one_project() {
     let (installed, project) = project();
     let mut client = pi_in(&installed, &project).await;
     let shown = pending(&mut client).await;
@@ -141,7 +141,7 @@ async fn pi_approval_is_bound_to_one_project() {
 }
 
 #[tokio::test]
-async fn pi_approval_shows_hidden_characters_and_marks_changes() {
+async fn pi_trust_prompt_shows_hidden_characters_and_marks_changes() {
     let (installed, project) = project();
     let mut client = pi_in(&installed, &project).await;
     let shown = pending(&mut client).await;

@@ -43,7 +43,7 @@ async fn calls_succeed_although_the_server_repeatedly_forgets_the_session() {
 }
 
 #[tokio::test]
-async fn status_404_with_error_response_keeps_the_session() {
+async fn status_404_with_error_response_does_not_end_session() {
     let body = r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32601,"message":"no"}}"#;
     let canned = format!("[[http.canned]]\nto = 'tools/call'\nstatus = 404\nbody = '{body}'\n");
     let fixture = HttpFixture::start(&(served("json", "everything") + &canned)).await;

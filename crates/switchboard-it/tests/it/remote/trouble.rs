@@ -80,7 +80,7 @@ async fn connection_failure_explains_what_the_url_returned() {
     connect_failed: cannot use the server `far`: cannot connect: the server redirects to `http://elsewhere.example`, which is not its configured origin
     Ask the user to correct `url`
 
-    connect_failed: cannot use the server `far`: cannot connect: the server redirects too often
+    connect_failed: cannot use the server `far`: cannot connect: the server redirected the request too often
     Ask the user to correct `url`
     "#);
 }

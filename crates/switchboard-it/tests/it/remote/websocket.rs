@@ -51,7 +51,7 @@ async fn websocket_handshake_carries_token_headers_and_subprotocol() {
 }
 
 #[tokio::test]
-async fn oversized_websocket_message_fails_its_call_and_reconnects() {
+async fn oversized_websocket_message_fails_its_call_and_causes_reconnection() {
     let fixture = WsFixture::start("everything").await;
     let large = world(&fixture.url(), "");
     let answer = large.call("far_big", json!({ "bytes": 10 * 1024 * 1024 })).await.unwrap();
@@ -71,7 +71,7 @@ async fn oversized_websocket_message_fails_its_call_and_reconnects() {
 }
 
 #[tokio::test]
-async fn closed_websocket_fails_its_call_and_reconnects() {
+async fn closed_websocket_fails_its_call_and_is_reconnected() {
     let fixture = WsFixture::start("everything").await;
     let world = world(&fixture.url(), "");
     let failure = world.call("far_crash", json!({})).await.unwrap_err();

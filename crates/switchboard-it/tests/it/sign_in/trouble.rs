@@ -68,7 +68,7 @@ async fn recovers(world: &World, authority: &Authority) {
 }
 
 #[tokio::test]
-async fn failing_authorization_server_does_not_delete_tokens() {
+async fn tokens_are_kept_if_authorization_server_fails() {
     let manners = [
         Manner::Status(500),
         Manner::Status(503),
@@ -107,7 +107,7 @@ async fn failing_authorization_server_does_not_delete_tokens() {
 }
 
 #[tokio::test]
-async fn unreachable_authorization_server_does_not_delete_tokens() {
+async fn tokens_are_kept_if_authorization_server_is_unreachable() {
     for server in [Server::Connected, Server::NotYet] {
         let mut authority = Authority::start(Setup::default()).await;
         let world = world(&authority).await;
@@ -120,7 +120,7 @@ async fn unreachable_authorization_server_does_not_delete_tokens() {
 }
 
 #[tokio::test]
-async fn silent_authorization_server_does_not_delete_tokens() {
+async fn tokens_are_kept_if_authorization_server_never_responds() {
     for server in [Server::Connected, Server::NotYet] {
         let authority = Authority::start(Setup::default()).await;
         let world = world(&authority).await;

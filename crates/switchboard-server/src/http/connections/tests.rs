@@ -48,7 +48,7 @@ async fn new_connection_closes_oldest_unauthenticated_or_idle_connection() {
 }
 
 #[tokio::test]
-async fn connections_above_the_limit_get_bounded_overflow_places() {
+async fn number_of_connections_above_the_limit_is_bounded() {
     let connections = Connections::default();
     let slots: Vec<Slot> = (0..MOST).map(|_| connections.slot()).collect();
     let _answering: Vec<Serving> = slots.iter().map(Slot::serve).collect();

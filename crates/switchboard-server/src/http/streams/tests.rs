@@ -131,7 +131,7 @@ async fn unsolicited_messages_go_to_the_newest_listener() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn lost_response_too_large_to_store_becomes_an_error() {
+async fn undelivered_response_too_large_to_store_becomes_an_error() {
     let streams = Streams::new(Unsent::default());
     let (exchange, tap) = open(&streams, 7);
     assert!(streams.as_events(exchange));

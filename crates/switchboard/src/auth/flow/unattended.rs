@@ -1,4 +1,4 @@
-//! Grants that need no user: client credentials, and the takeover from an older installation.
+//! Grants that need no user: client credentials, and the takeover from `pi-mcp-adapter`.
 
 use std::time::{Duration, SystemTime};
 
@@ -35,7 +35,7 @@ async fn again(net: &Net, held: &Grant) -> Result<Grant, AuthError> {
     Ok(Grant { tokens: tokens.map_err(AuthError::NotGiven)?, ..held.clone() })
 }
 
-/// A grant from the tokens of an older installation. Discovery supplies the endpoints, which were
+/// A grant from the tokens of `pi-mcp-adapter`. Discovery supplies the endpoints, which were
 /// not stored. The takeover fails if discovery finds an authorization server that did not issue the
 /// tokens.
 pub(in crate::auth) async fn of_older(

@@ -125,7 +125,7 @@ fn check<T>(what: &str, refused: Result<T, TokenError>) {
 }
 
 #[tokio::test]
-async fn error_that_echoes_the_request_omits_its_secrets() {
+async fn error_that_quotes_the_request_omits_its_secrets() {
     let echo = Echo::start("invalid_grant").await;
     let (net, url) = (echo.net().await, &echo.url);
     let device_code: Device = serde_json::from_value(json!({

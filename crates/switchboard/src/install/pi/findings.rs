@@ -102,7 +102,7 @@ fn missing_program(binary: &Path) -> Option<PiFault> {
     (!lookup::is_program(Path::new(&program))).then_some(PiFault::NoProgram { program })
 }
 
-/// Whether a sign-in would take over the tokens of the earlier Pi adapter.
+/// Whether a sign-in would take over the tokens of `pi-mcp-adapter`.
 fn has_older_tokens(
     name: &str,
     server: &Server,

@@ -40,7 +40,7 @@ fn covered(files: &[&str], path: &str, json: &Value) -> Vec<String> {
 }
 
 #[test]
-fn approval_covers_project_program_wherever_path_finds_it() {
+fn approval_covers_program_in_project_found_on_search_path() {
     let check = |path: &str, json: Value, expected: &[&str]| {
         assert_eq!(covered(&["bin/srv", "sub/bin/srv"], path, &json), expected, "{path} {json}");
     };
@@ -65,7 +65,7 @@ fn approval_covers_project_program_wherever_path_finds_it() {
 }
 
 #[test]
-fn approval_covers_a_file_that_a_variable_loads() {
+fn approval_covers_a_file_that_an_environment_variable_loads() {
     for (value, counts) in [
         ("x.js", true),
         ("--require ./x.js", true),

@@ -119,7 +119,7 @@ fn rules_match_a_resource_in_any_uri_spelling() {
 }
 
 #[test]
-fn uri_matching_a_resource_template_belongs_to_its_server() {
+fn uri_matching_a_template_belongs_to_the_templates_server() {
     let listing = listing(None, &[]);
     for uri in ["file:///x", "FILE:///x", "user://7/key", "file:///notes.md"] {
         assert!(listing.claims(&Address::of(uri)), "{uri}");

@@ -30,7 +30,7 @@ fn covers(json: &Value, file: &str, text: &str) {
 }
 
 #[test]
-fn approval_covers_module_in_grouped_short_options() {
+fn approval_covers_module_named_in_grouped_short_options() {
     for group in ["-m", "-um", "-Bm", "-Bum", "-uBm", "-OOm", "-qm", "-Im", "-bbm", "-Esm"] {
         covers(&line(&format!("python3 {group}mod")), "mod.py", "");
         covers(&line(&format!("python3 {group}pkg.sub")), "pkg/sub.py", "");
@@ -164,7 +164,7 @@ fn approval_covers_a_file_named_without_its_extension() {
 }
 
 #[test]
-fn approval_covers_task_runner_file_and_names_tasks() {
+fn approval_covers_task_runner_file_but_not_its_tasks() {
     for (text, file) in [
         ("tox -e serve", "tox.ini"),
         ("python3 -m nox", "noxfile.py"),

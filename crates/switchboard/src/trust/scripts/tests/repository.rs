@@ -266,7 +266,7 @@ fn approval_covers_relative_path_out_of_the_repository() {
 }
 
 #[test]
-fn approval_omits_user_programs_if_path_is_extended() {
+fn approval_omits_user_programs_if_search_path_is_extended() {
     let (_folder, root) = project(&["home/bin/node", "home/bin/x.js", "pkg/x.js"]);
     let path = format!("{}:/bin", root.join("home/bin").display());
     let environment = Environment::made_of([("PATH", path.as_str())], root.join("pkg"));
