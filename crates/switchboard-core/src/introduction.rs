@@ -29,7 +29,7 @@ pub struct DigestServer<'a> {
     pub name: &'a str,
     /// The description of the server in the user's configuration.
     pub description: Option<&'a str>,
-    /// The names of the server's tools; `None` until the server was listed.
+    /// The names of the server's tools; `None` until they were listed for the first time.
     pub tools: Option<Vec<&'a str>>,
 }
 

@@ -84,7 +84,7 @@ fn argument_that_cannot_be_converted_is_passed_as_string() {
 }
 
 #[test]
-fn undeclared_argument_is_json_if_unambiguous_otherwise_text() {
+fn undeclared_argument_is_text_unless_it_is_clearly_json() {
     check(&["open=2", "other=true"], json!({ "open": 2, "other": true }));
     check(&["open=[1]", "other={}"], json!({ "open": [1], "other": {} }));
     check(&["open=null", "other=\"x\""], json!({ "open": "null", "other": "\"x\"" }));

@@ -541,7 +541,7 @@ mod guarding {
         }
 
         #[test]
-        fn any_json_result_becomes_valid_content_and_details(raw in any_result()) {
+        fn any_json_result_becomes_valid_content_and_json_details(raw in any_result()) {
             let text = raw.to_string();
             for output in [
                 CallOutput::of_call(&text),

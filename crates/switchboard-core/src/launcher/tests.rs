@@ -201,7 +201,7 @@ fn npx_cache_directory_matches_npm() {
 }
 
 #[test]
-fn launcher_probe_uses_launcher_syntax_and_returns_package_path() {
+fn each_launcher_is_probed_with_its_own_options() {
     let asked = |line: &str| {
         let args = read(line).unwrap().probe_args();
         let words: Vec<&str> = args.iter().map(String::as_str).collect();

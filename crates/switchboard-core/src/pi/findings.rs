@@ -27,14 +27,14 @@ pub enum PiFault {
         cause: EditError,
     },
     /// Pi cannot load two packages that register the same command.
-    #[error("`{path}` of Pi has `{RIVAL}` beside `{PACKAGE}`: both register the command `/mcp`")]
+    #[error("Pi's `{path}` lists `{RIVAL}` beside `{PACKAGE}`: both register the command `/mcp`")]
     Both { path: String },
-    #[error("`{path}` of Pi has `{RIVAL}`, but not `{PACKAGE}`")]
+    #[error("Pi's `{path}` lists `{RIVAL}`, but not `{PACKAGE}`")]
     OnlyOther { path: String },
     #[error("`{path}` leaves Pi's built-in MCP support enabled beside `{PACKAGE}`")]
     BuiltInOn { path: String },
     #[error(
-        "`{path}` of Pi names the directory `{directory}` for `{PACKAGE}`, but it does not exist"
+        "Pi's `{path}` loads `{PACKAGE}` from `{directory}`, but that directory does not exist"
     )]
     NoPackage { path: String, directory: String },
     #[error("`{PACKAGE}` in Pi starts `{program}`, which is not an executable file")]

@@ -12,7 +12,7 @@ pub enum ParameterKind {
     Arguments,
 }
 
-/// Whether the input schema of `mcp` contains the parameter.
+/// Whether the input schema of the `mcp` tool contains a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParameterPlace {
     Card,

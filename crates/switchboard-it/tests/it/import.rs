@@ -275,7 +275,7 @@ async fn import_leaves_a_malformed_file_unchanged() {
 }
 
 #[tokio::test]
-async fn import_without_servers_in_user_files_offers_nothing() {
+async fn import_offers_no_host_whose_files_define_no_server() {
     let installed = Installed::bare(PROGRAMS);
     installed.write(".zed/settings.json", r#"{ "context_servers": { "x": { "command": "x" } } }"#);
     // The entry of Switchboard itself is not offered for import.

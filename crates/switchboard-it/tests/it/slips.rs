@@ -32,7 +32,7 @@ async fn invalid_entry_is_reported_instead_of_unknown_server() {
 }
 
 #[tokio::test]
-async fn keys_without_effect_beside_the_endpoint_cause_warnings() {
+async fn keys_of_the_other_transport_cause_warnings() {
     let installed = installed(json!({ "mcpServers": {
         "p": { "command": "x", "headers": { "A": "b" }, "args": ["c"], "env": { "D": "e" } },
         "u": { "url": "http://127.0.0.1:1/", "args": ["c"], "env": {}, "headers": { "A": "b" } },

@@ -228,7 +228,7 @@ impl Indexer {
         sum.direction()
     }
 
-    /// The number of a lower-case word's stem.
+    /// The number that identifies the stem of a word, which is in lower case.
     fn stem(&mut self, word: &str) -> u32 {
         let short = in_a_number(word);
         let known = match short {

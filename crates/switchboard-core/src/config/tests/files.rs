@@ -345,7 +345,7 @@ f:1:40: error: `mcpServers.a\u{fffd}` cannot be the name of a server: the name c
 }
 
 #[test]
-fn unknown_import_error_lists_the_known_hosts() {
+fn import_from_unknown_host_fails_and_names_known_hosts() {
     check(
         USER,
         r#"{"imports": ["emacs"]}"#,

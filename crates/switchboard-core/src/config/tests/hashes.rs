@@ -144,7 +144,7 @@ fn path_inside_a_command_line_argument_is_found() {
 }
 
 #[test]
-fn variables_and_commands_are_collected_without_running_them() {
+fn variables_and_commands_of_an_entry_are_found_unexpanded() {
     let check = |fields: &str, variables: &[&str], commands: &[&str]| {
         let reach = reach(&entry(fields));
         assert_eq!(

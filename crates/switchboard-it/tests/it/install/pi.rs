@@ -163,7 +163,7 @@ async fn install_keeps_a_pi_switchboard_package_from_npm() {
 #[tokio::test]
 async fn malformed_pi_settings_are_left_unchanged() {
     for (settings, reason) in [
-        ("[]", "`(root)` must be an object"),
+        ("[]", "`(root)` cannot be changed, because it is not an object"),
         (r#"{ "packages": "npm:x" }"#, "`packages` must be an array"),
         (r#"{ "extensions": {} }"#, "`extensions` must be an array"),
         ("{ \"packages\": ", "line 1, column 15"),
