@@ -164,8 +164,8 @@ async fn install_keeps_a_pi_switchboard_package_from_npm() {
 async fn malformed_pi_settings_are_left_unchanged() {
     for (settings, reason) in [
         ("[]", "`(root)` cannot be changed, because it is not an object"),
-        (r#"{ "packages": "npm:x" }"#, "`packages` must be an array"),
-        (r#"{ "extensions": {} }"#, "`extensions` must be an array"),
+        (r#"{ "packages": "npm:x" }"#, "`packages` cannot be changed, because it is not an array"),
+        (r#"{ "extensions": {} }"#, "`extensions` cannot be changed, because it is not an array"),
         ("{ \"packages\": ", "line 1, column 15"),
     ] {
         let machine = Machine::with_pi(settings);
