@@ -155,7 +155,7 @@ impl<'a> Conversation<'a> {
         look_up: impl AsyncFn() -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         let doing = async || "looking for the tool".to_owned();
-        match self.wait(doing, look_up()).await {
+        let found = match self.wait(doing, look_up()).await {
             Err(failure)
                 if failure.code == Code::UnknownTool
                     && failure.hints.iter().any(|hint| matches!(hint, Hint::NotListedYet(_))) =>
@@ -164,7 +164,11 @@ impl<'a> Conversation<'a> {
                 self.wait(doing, look_up()).await
             }
             found => found,
+        };
+        if let Err(Failure { code: Code::UnknownTool, .. }) = &found {
+            self.mention(&[], &self.session.catalog().pending());
         }
+        found
     }
 
     /// The configured server with this name, whether it can be used or not.

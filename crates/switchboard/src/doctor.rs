@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use switchboard_core::catalog::disk::Miss;
 use switchboard_core::catalog::known_failure::FailureKind;
+use switchboard_core::config::diagnostic::Level;
 use switchboard_core::config::expand::{self, Expanded, Surroundings};
 use switchboard_core::config::layers::Server;
 use switchboard_core::config::settings::Settings;
@@ -66,7 +67,15 @@ pub fn examine(environment: &Environment, locations: &Paths, loaded: &Loaded) ->
         if let Ok(name) = ServerName::new(name) {
             if faults.is_empty() {
                 faults.extend(launcher_note(&name, server, settings, means));
-                faults.extend(failed_before(&name, server, settings, means));
+                let has_error = |name: &str| {
+                    findings.iter().any(|finding: &Finding| {
+                        finding.server.as_deref() == Some(name)
+                            && finding.fault.level() == Level::Error
+                    })
+                };
+                if !has_error(name.as_str()) {
+                    faults.extend(failed_before(&name, server, settings, means));
+                }
             }
             faults.extend(file_faults(&name, server, settings, means));
         }

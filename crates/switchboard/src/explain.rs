@@ -88,9 +88,9 @@ enum Cause {
     Gone(String),
     #[error("the server has no tool `{0}`")]
     NoSuchTool(String),
-    #[error("no connected server lists the resource `{0}`")]
+    #[error("no server lists the resource `{0}`")]
     UnknownResource(String),
-    #[error("no connected server has the prompt `{0}`")]
+    #[error("no server has the prompt `{0}`")]
     UnknownPrompt(String),
     #[error("several servers have the prompt `{0}`")]
     AmbiguousPrompt(String),

@@ -1,16 +1,19 @@
 //! Ad-hoc servers, which `--stdio` or `--url` names on the command line. Nothing about them is
 //! stored.
 
+use std::collections::VecDeque;
+
 use serde_json::{Map, Value};
 use switchboard::config::diagnostic::DiagnosticKind;
 use switchboard::config::layers::{Config, Tier};
 use switchboard::config::snippet;
-use switchboard::config::transport::is_address;
+use switchboard::config::transport::{is_address, looks_like_a_url};
 use switchboard::config::values::{AdHocConnections, ToolPrefix};
 use switchboard::config::words::{self, OpenQuote};
 use switchboard::connection::{ConnectError, ConnectionRequest};
 use switchboard::failure::{Code, Failure, Hint, Subject};
 
+use super::add::take_assignments;
 use super::edit::named;
 use crate::args::call::AdHoc;
 use crate::boot::{App, Terms};
@@ -30,6 +33,8 @@ enum UsageError {
     NotAProgram,
     #[error("`--url` takes a URL; a program goes with `--stdio`")]
     NotAnAddress,
+    #[error("a URL begins with a scheme, such as `https://`")]
+    NoScheme,
     #[error("the ad-hoc server is invalid")]
     Definition(#[source] DiagnosticKind),
 }
@@ -52,19 +57,24 @@ pub(super) fn wanted(given: &AdHoc) -> Result<ConnectionRequest, Failure> {
 fn entry(given: &AdHoc) -> Result<(Map<String, Value>, String), UsageError> {
     let mut entry = Map::new();
     if let Some(line) = &given.stdio {
-        let mut words = words::split(line).map_err(UsageError::Quote)?.into_iter();
-        let program = words.next().filter(|program| !program.is_empty());
+        let mut words = VecDeque::from(words::split(line).map_err(UsageError::Quote)?);
+        let variables = take_assignments(&mut words);
+        if !variables.is_empty() {
+            entry.insert("env".to_owned(), variables.into());
+        }
+        let program = words.pop_front().filter(|program| !program.is_empty());
         let program = program.ok_or(UsageError::NoProgram)?;
         if is_address(&program) {
             return Err(UsageError::NotAProgram);
         }
         entry.insert("command".to_owned(), program.into());
-        entry.insert("args".to_owned(), words.collect());
+        entry.insert("args".to_owned(), words.into_iter().collect());
         return Ok((entry, line.clone()));
     }
     let url = given.url.as_deref().unwrap_or_default();
     if !is_address(url) {
-        return Err(UsageError::NotAnAddress);
+        let is_program = !looks_like_a_url(url);
+        return Err(if is_program { UsageError::NotAnAddress } else { UsageError::NoScheme });
     }
     entry.insert("url".to_owned(), url.into());
     Ok((entry, url.to_owned()))

@@ -1,16 +1,18 @@
 //! Adding servers: from arguments, or from a pasted snippet.
 
+use std::collections::VecDeque;
 use std::io::Read;
 use std::path::Path;
 
 use serde_json::{Map, Value};
 use switchboard::config::snippet::{self, SnippetError};
-use switchboard::config::transport::is_address;
+use switchboard::config::transport::{is_address, looks_like_a_url};
 use switchboard::config::words;
 use switchboard::edit::{EditEffect, Existing, NewServer, Scope};
 use switchboard::explain;
 use switchboard::failure::{Code, Failure, Subject};
 use switchboard::name::ServerName;
+use switchboard::render::remedy;
 use switchboard::render::words::{clean_line, list};
 
 use super::edit::{conclude, named, shown};
@@ -29,6 +31,10 @@ enum UsageError {
     NotAnAddress { kind: &'static str },
     #[error("`--transport stdio` needs a program, not a URL")]
     NotAProgram,
+    #[error("a URL begins with a scheme, such as `https://`")]
+    NoScheme,
+    #[error("a program is missing after the environment variables")]
+    NoProgram,
     #[error("a server at a URL takes no arguments")]
     ArgumentsOfAnAddress,
     #[error("a server at a URL takes `--header`, not `--env`")]
@@ -77,18 +83,19 @@ pub(super) async fn add(app: &App, add: Add) -> CommandResult {
 async fn check(app: &App, server: &NewServer) -> Result<(), Stop> {
     let printer = app.printer;
     let name = shown(&server.name);
+    let word = remedy::word(server.name.as_str());
     let command = |words: String| printer.err.command(format!("`switchboard {words}`")).to_string();
     match attempt(app, server).await? {
         Ok(()) => {
-            printer.note(&format!("next: see them with {}", command(format!("tools {name}"))))
+            printer.note(&format!("next: see them with {}", command(format!("tools {word}"))))
         }
         Err(failure) if failure.code == Code::SignInRequired => {
             printer.warn(&format!("`{name}` is configured, and requires authentication"));
             printer.note(&report::text(&failure, printer.err));
             printer.note(&format!(
                 "next: sign in with {}, or take it out with {}",
-                command(format!("auth {name}")),
-                command(format!("remove {name}")),
+                command(format!("auth {word}")),
+                command(format!("remove {word}")),
             ));
         }
         Err(failure) => {
@@ -96,8 +103,8 @@ async fn check(app: &App, server: &NewServer) -> Result<(), Stop> {
             printer.note(&report::text(&failure, printer.err));
             printer.note(&format!(
                 "next: correct it with {}, or take it out with {}",
-                command(format!("add --replace {name} …")),
-                command(format!("remove {name}")),
+                command(format!("add --replace {word} …")),
+                command(format!("remove {word}")),
             ));
         }
     }
@@ -189,14 +196,20 @@ fn typed(add: &Add) -> Result<Map<String, Value>, UsageError> {
             return Err(UsageError::HeadersOfAProgram);
         }
         let (command, args) = command_line(endpoint, &add.args);
-        entry.insert("command".to_owned(), command.into());
-        if !args.is_empty() {
-            entry.insert("args".to_owned(), args.into());
+        let mut words: VecDeque<String> = std::iter::once(command).chain(args).collect();
+        let variables: Result<Map<_, _>, _> = add.env.iter().map(|word| variable(word)).collect();
+        let mut variables = variables?;
+        variables.extend(take_assignments(&mut words));
+        let command = words.pop_front().ok_or(UsageError::NoProgram)?;
+        if looks_like_a_url(&command) && !Path::new(&command).exists() {
+            return Err(UsageError::NoScheme);
         }
-        if !add.env.is_empty() {
-            let variables: Result<Map<_, _>, _> =
-                add.env.iter().map(|word| variable(word)).collect();
-            entry.insert("env".to_owned(), variables?.into());
+        entry.insert("command".to_owned(), command.into());
+        if !words.is_empty() {
+            entry.insert("args".to_owned(), words.into_iter().collect());
+        }
+        if !variables.is_empty() {
+            entry.insert("env".to_owned(), variables.into());
         }
         return Ok(entry);
     }
@@ -246,6 +259,21 @@ fn with_split_command(mut entry: Map<String, Value>) -> Map<String, Value> {
         }
     }
     entry
+}
+
+/// Removes the environment variables at the beginning of a command line, as a shell does:
+/// `API_KEY=x program`.
+pub(super) fn take_assignments(words: &mut VecDeque<String>) -> Map<String, Value> {
+    let mut variables = Map::new();
+    while let Some(first) = words.front()
+        && let Some((name, _)) = first.split_once('=')
+        && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && let Ok((name, value)) = variable(first)
+    {
+        variables.insert(name, value);
+        words.pop_front();
+    }
+    variables
 }
 
 /// Parses `NAME=VALUE`, or `NAME` for the environment variable of that name.

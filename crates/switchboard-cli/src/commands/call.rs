@@ -58,11 +58,15 @@ fn arguments(
     object: Option<&str>,
     input: &mut Input,
 ) -> Result<(Args, Vec<Pair<Given>>), ArgsError> {
-    let pairs = call_args::pairs(words)?;
-    let base = match object {
-        Some(source) => call_args::object(&input.text(ArgSource::of(source))?)?,
-        None => Args::default(),
+    let (base, words) = match (object, words) {
+        (Some(source), words) => (call_args::object(&input.text(ArgSource::of(source))?)?, words),
+        // The JSON object of `--args`, without the option.
+        (None, [object, rest @ ..]) if object.starts_with('{') => {
+            (call_args::object(object)?, rest)
+        }
+        (None, words) => (Args::default(), words),
     };
+    let pairs = call_args::pairs(words)?;
     Ok((base, call_args::read(pairs, input)?))
 }
 

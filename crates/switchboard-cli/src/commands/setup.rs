@@ -5,7 +5,6 @@ mod form;
 
 use switchboard::config::hosts::Host;
 use switchboard::config::install::Target;
-use switchboard::config::transport::is_address;
 use switchboard::discover::Discovery;
 use switchboard::edit::{EditEffect, Existing, NewServer, Scope};
 use switchboard::explain;
@@ -46,11 +45,8 @@ pub(super) async fn setup(app: &App) -> CommandResult {
     };
     let found = app.discover()?;
     import_from_hosts(app, &mut dialogue, &found).await?;
-    let answer = dialogue.ask(&app.printer.yes_or_no("Add a server of your own?")).await?;
-    if form::is_json(&answer) || is_address(answer.trim()) {
-        add(app, &mut dialogue, Some(answer)).await?;
-    } else if is_yes(&answer) {
-        add(app, &mut dialogue, None).await?;
+    if let Some(typed) = wants_to_add(&mut dialogue).await? {
+        add(app, &mut dialogue, typed).await?;
     }
     install_in_hosts(app, &mut dialogue, &found).await?;
     let command = |words: &str| app.printer.err.command(format!("`switchboard {words}`"));
@@ -60,6 +56,20 @@ pub(super) async fn setup(app: &App) -> CommandResult {
         command("install HOST"),
     ));
     Ok(Exit::Done)
+}
+
+/// Asks whether to add a server. The user may answer with the server: its JSON, URL or command line.
+async fn wants_to_add(dialogue: &mut Dialogue) -> Result<Option<Option<String>>, Stop> {
+    loop {
+        let question = dialogue.printer.yes_or_no("Add a server of your own?");
+        let answer = dialogue.ask(&question).await?;
+        match answer.trim() {
+            "" | "n" | "N" => return Ok(None),
+            typed if is_yes(typed) => return Ok(Some(None)),
+            typed if form::is_server(typed) => return Ok(Some(Some(answer))),
+            _ => dialogue.printer.warn("enter y or n, or its command line, URL or JSON"),
+        }
+    }
 }
 
 /// `connect` without a name: the part of the setup that adds a server.
@@ -200,13 +210,19 @@ async fn add(app: &App, dialogue: &mut Dialogue, mut typed: Option<String>) -> C
             .map_err(explain::edit)?;
         let mut failed = None;
         for server in &servers {
-            if let Err(failure) = attempt(app, server).await? {
+            if let Err(mut failure) = attempt(app, server).await? {
+                // The server is not in a file yet, so `logs` does not know it.
+                failure.hints.retain(|hint| !matches!(hint, Hint::ReadLog(_)));
                 printer.note(&report::text(&failure, printer.err));
                 failed = Some(failure);
             }
         }
         let Some(failure) = failed else { break (scope, servers, planned, false) };
-        let choices = printer.err.aside("[c = correct it, w = write it anyway, N = drop it]");
+        let choices = match servers.len() {
+            1 => "[c = correct it, w = write it anyway, N = drop it]",
+            _ => "[c = correct them, w = write all anyway, N = drop all]",
+        };
+        let choices = printer.err.aside(choices);
         match dialogue.ask(&format!("What now? {choices}")).await?.as_str() {
             "w" | "W" => break (scope, servers, planned, true),
             "c" | "C" => form.correct(),

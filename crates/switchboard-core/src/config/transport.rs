@@ -146,7 +146,7 @@ pub fn is_address(text: &str) -> bool {
 
 /// Whether the program of a command line looks like a URL without a valid scheme, such as
 /// `localhost:8080/mcp?token=x`.
-fn looks_like_a_url(text: &str) -> bool {
+pub fn looks_like_a_url(text: &str) -> bool {
     let program = text.split_whitespace().next().unwrap_or_default();
     program.starts_with("//") || program.contains([':', '?', '@', '#'])
 }

@@ -174,7 +174,7 @@ fn indented(block: &str) -> String {
 
 /// The text quoted as one word of a shell. It is never shortened, because a part of it would have
 /// another meaning.
-pub(super) fn word(text: &str) -> String {
+pub fn word(text: &str) -> String {
     let text = clean_line(text, MESSAGE);
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':');
     if text.chars().all(plain) {

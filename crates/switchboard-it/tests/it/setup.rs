@@ -225,9 +225,11 @@ async fn setup_accepts_an_endpoint_at_the_first_question() {
     let answers = ["n", "http://127.0.0.1:1/mcp", "far", "", "w", "n"];
     let shown = machine.type_into("setup", &answers).await;
     assert_eq!(shown.code, Some(0), "{}", shown.screen);
-    let answers = [&*machine.program, "a/b", "my words", "words", "", "", "y"];
-    let shown = machine.type_into("connect", &answers).await;
+    let answers = ["n", "maybe", &*machine.program, "a/b", "my words", "words", "", "", "y", "n"];
+    let shown = machine.type_into("setup", &answers).await;
     assert_eq!(shown.code, Some(0), "{}", shown.screen);
+    let again = "warning: enter y or n, or its command line, URL or JSON";
+    assert!(shown.screen.contains(again), "{}", shown.screen);
     let warning = "warning: a name has only letters, digits, `-`, `_` and `.`";
     assert_eq!(shown.screen.matches(warning).count(), 2, "{}", shown.screen);
     let text = machine.text().unwrap();

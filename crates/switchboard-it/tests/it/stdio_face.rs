@@ -125,9 +125,9 @@ async fn malformed_stdio_input_gets_error_and_is_skipped() {
     {"jsonrpc":"2.0","id":17,"method":"tools/call","params":[1]}
       17 {"code":-32602,"message":"cannot parse `params`: invalid type: integer `1`, expected a string at line 1 column 2"}
     {"jsonrpc":"2.0","id":18,"method":"prompts/get","params":{"name":"nothing"}}
-      18 {"code":-32602,"message":"unknown_prompt: no connected server has the prompt `nothing`\nSee the list of prompts"}
+      18 {"code":-32602,"message":"unknown_prompt: no server has the prompt `nothing`\nSee the list of prompts"}
     {"jsonrpc":"2.0","id":19,"method":"resources/read","params":{"uri":"file:///no"}}
-      19 {"code":-32602,"message":"unknown_resource: no connected server lists the resource `file:///no`\nSee the list of resources"}
+      19 {"code":-32602,"message":"unknown_resource: no server lists the resource `file:///no`\nSee the list of resources"}
     "#);
 
     // None of these messages gets a response.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use switchboard::config::snippet::{self, SnippetError};
-use switchboard::config::transport::is_address;
+use switchboard::config::transport::{is_address, looks_like_a_url};
 use switchboard::config::words::{self, OpenQuote};
 use switchboard::name::{NameError, ServerName};
 
@@ -208,6 +208,7 @@ impl<'a> ServerForm<'a> {
                 self.take_command_line(typed)?;
                 Some(AddTransport::Stdio)
             }
+            _ if looks_like_a_url(typed) => return Err(BadAnswer::NotAnAddress),
             _ => return Err(BadAnswer::NoChoice { choices: "stdio, http or sse" }),
         };
         Ok(ServerField::Name)
@@ -271,8 +272,13 @@ impl<'a> ServerForm<'a> {
     }
 }
 
+/// Whether the answer is a server: its URL, its command line or the beginning of its JSON.
+pub(super) fn is_server(typed: &str) -> bool {
+    is_json(typed) || is_address(typed) || typed.contains(char::is_whitespace)
+}
+
 /// Whether the answer is the beginning of a pasted JSON text.
-pub(super) fn is_json(typed: &str) -> bool {
+fn is_json(typed: &str) -> bool {
     typed.trim_start().starts_with(['{', '"'])
 }
 

@@ -60,7 +60,7 @@ async fn misspelt_resource_or_prompt_gets_a_suggestion() {
     exit 2
     --- stdout
     --- stderr
-    error: no connected server lists the resource `demo://note`
+    error: no server lists the resource `demo://note`
 
     hint: did you mean `demo://notes`?
     ");
@@ -68,7 +68,7 @@ async fn misspelt_resource_or_prompt_gets_a_suggestion() {
     exit 2
     --- stdout
     --- stderr
-    error: no connected server has the prompt `greeet`
+    error: no server has the prompt `greeet`
 
     hint: did you mean `greet`?
     ");
@@ -251,4 +251,44 @@ async fn config_check_prints_problems_in_file_order() {
     let told = transcript(&installed, "config check").await;
     let lines: Vec<&str> = told.split(".json:").skip(1).map(|at| &at[..1]).collect();
     assert_eq!(lines, ["2", "2", "3", "4"], "{told}");
+}
+
+#[tokio::test]
+async fn json_object_argument_needs_no_args_option() {
+    let installed = fresh();
+    let called = transcript(&installed, r#"call demo_add '{"a": 2}' b=40"#).await;
+    assert_eq!(called, "exit 0\n--- stdout\n42\n--- stderr\n");
+    let wrong = transcript(&installed, r#"call demo_add '{"a": 2'"#).await;
+    assert!(wrong.contains("the value of `--args` is invalid"), "{wrong}");
+}
+
+#[tokio::test]
+async fn unknown_tool_error_mentions_pending_servers() {
+    let installed = fresh();
+    let servers = r#"{ "mcpServers": { "theirs": { "command": "x" } } }"#;
+    installed.write("switchboard/mcp.json", "{}");
+    installed.write(".mcp.json", servers);
+    let told = transcript(&installed, "call nothing_like_it").await;
+    assert!(told.contains("1 server pending: theirs"), "{told}");
+}
+
+#[tokio::test]
+async fn variables_before_a_program_become_its_environment() {
+    let installed = fresh();
+    transcript(&installed, "add --no-check k -- API_KEY=a=b B=2 kit-mcp C=3").await;
+    let text = std::fs::read_to_string(installed.home().join("switchboard/mcp.json")).unwrap();
+    let entry = &serde_json::from_str::<serde_json::Value>(&text).unwrap()["mcpServers"]["k"];
+    let expected = serde_json::json!({
+        "command": "kit-mcp", "args": ["C=3"], "env": { "API_KEY": "a=b", "B": "2" }
+    });
+    assert_eq!(*entry, expected);
+    for (line, error) in [
+        ("add k2 -- A=secret", "a program is missing after the environment variables"),
+        ("add k2 localhost:3000/mcp", "a URL begins with a scheme, such as `https://`"),
+        ("tools --url 127.0.0.1:9/mcp", "a URL begins with a scheme, such as `https://`"),
+    ] {
+        let told = transcript(&installed, line).await;
+        assert!(told.starts_with("exit 2\n") && told.contains(error), "{line}: {told}");
+        assert!(!told.contains("secret"), "{told}");
+    }
 }

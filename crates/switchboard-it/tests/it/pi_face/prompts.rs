@@ -92,7 +92,7 @@ async fn line_after_a_pi_command_fills_prompt_arguments() {
         Usage: /mcp__wri_ter__re_view <topic> [style]
 
     {"server":"wri ter","prompt":"nothing\u001b[2J","line":""}
-        -32602 no connected server has the prompt `nothing[2J`
+        -32602 no server has the prompt `nothing[2J`
         hint: see the prompts with `/mcp prompts`
 
     {"server":"nobody","prompt":"re.view","line":""}
