@@ -13,7 +13,7 @@ pub(crate) const GOOSE: &str = "goose";
 pub(crate) struct Install {
     /// The host to install into; for an unknown name, prints the entry to paste
     #[arg(value_parser = HostName)]
-    pub(crate) host: String,
+    pub(crate) host: Option<String>,
     /// Also move the servers of the host into your own file, and turn them off in the host
     #[arg(long = "move")]
     pub(crate) move_servers: bool,

@@ -13,7 +13,7 @@ use switchboard::render::words::clean_line;
 use super::config;
 use super::edit::{conclude, named, shown};
 use crate::args::Format;
-use crate::boot::App;
+use crate::boot::{App, diagnostic_line};
 use crate::exit::Exit;
 use crate::printer::is_yes;
 use crate::report::CommandResult;
@@ -44,6 +44,7 @@ pub(super) fn set(
     let value = value
         .map(|text| serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned())));
     let unsets = value.is_none();
+    let known = app.load()?.config.diagnostics;
     let edited = app.editor().set(server.as_ref(), key, value).map_err(explain::edit)?;
     let of = server.map(|server| format!(" of `{}`", shown(&server))).unwrap_or_default();
     let key = format!("`{}`{of}", clean_line(key, 200));
@@ -51,6 +52,12 @@ pub(super) fn set(
         true if edited.is_changed() => conclude(app, &edited, &format!("{key} is no longer set")),
         true => app.printer.note(&format!("{key} is not set, nothing was changed")),
         false => conclude(app, &edited, &format!("{key} is set")),
+    }
+    // The change may have made another key invalid, for example the entry of a server.
+    for new in app.load()?.config.diagnostics {
+        if !known.iter().any(|old| old.kind == new.kind) {
+            app.printer.note(&diagnostic_line(&new, app.printer.err));
+        }
     }
     Ok(Exit::Done)
 }

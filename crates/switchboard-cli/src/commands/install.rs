@@ -27,13 +27,18 @@ const NAMES: usize = 20;
 struct NoTerminal;
 
 #[derive(Debug, thiserror::Error)]
+#[error("the name of a host is missing")]
+struct NoHost;
+
+#[derive(Debug, thiserror::Error)]
 #[error("no supported host is named `{host}`")]
 struct UnknownHost {
     host: String,
 }
 
 pub(super) async fn install(app: &App, options: Install) -> CommandResult {
-    let Some(target) = Target::from_word(&options.host) else { return paste(app, &options.host) };
+    let Some(host) = &options.host else { return Err(no_host(app)?.into()) };
+    let Some(target) = Target::from_word(host) else { return paste(app, host) };
     let servers = if options.move_servers { Servers::Move } else { Servers::Stay };
     let plan = app.installer().install(target, servers).map_err(explain::install)?;
     for Staying { name, reason } in &plan.stay {
@@ -76,6 +81,19 @@ pub(super) async fn install(app: &App, options: Install) -> CommandResult {
         let _ = write!(done, "; {servers} {verb} from your own file now: {names}");
     }
     carry_out(app, &plan, options.yes, &done).await
+}
+
+/// The failure without a host. Its hint names the hosts that have files on this machine, or all
+/// hosts if none has.
+fn no_host(app: &App) -> Result<Failure, Failure> {
+    let here = app.discover()?.hosts.into_iter();
+    let here = here.filter(|host| host.files.iter().any(|file| file.found));
+    let mut names: Vec<String> = here.map(|host| host.host.as_str().to_owned()).collect();
+    if names.is_empty() {
+        names = Target::all().map(|target| target.as_str().to_owned()).collect();
+    }
+    let failure = Failure::new(Code::BadRequest, Subject::Request, NoHost);
+    Ok(failure.hint(Hint::Choose(names)))
 }
 
 /// Prints the entry to paste, for a host whose file we do not edit.

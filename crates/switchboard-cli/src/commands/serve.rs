@@ -74,7 +74,16 @@ pub(super) async fn serve(app: &App, how: &Serve) -> CommandResult {
     }
     let serving = async {
         match face {
-            Face::Stdio => stdio::serve(gateway.clone(), offer, host, stop.clone()).await,
+            Face::Stdio => {
+                if app.printer.can_ask() {
+                    let install = app.printer.err.command("`switchboard install HOST`");
+                    app.printer.note(&format!(
+                        "Waiting for a host on standard input; {install} lets a host start this \
+                         command by itself"
+                    ));
+                }
+                stdio::serve(gateway.clone(), offer, host, stop.clone()).await
+            }
             Face::Http(listening, token) => {
                 print_endpoint(app, &listening, &token);
                 listening.serve(gateway.clone(), offer, token, stop.clone()).await;

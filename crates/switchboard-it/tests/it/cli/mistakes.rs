@@ -1,5 +1,7 @@
 //! Errors of the command line: their form and their remedies.
 
+use switchboard_it::terminal;
+
 use super::*;
 
 #[tokio::test]
@@ -291,4 +293,30 @@ async fn variables_before_a_program_become_its_environment() {
         assert!(told.starts_with("exit 2\n") && told.contains(error), "{line}: {told}");
         assert!(!told.contains("secret"), "{told}");
     }
+}
+
+#[tokio::test]
+async fn install_without_a_host_names_the_hosts_found() {
+    let installed = fresh();
+    let told = transcript(&installed, "install").await;
+    assert!(told.contains("hint: it could be `claude-code`"), "{told}");
+    installed.write(".cursor/mcp.json", "{}");
+    let told = transcript(&installed, "install").await;
+    assert!(told.starts_with("exit 2\n") && told.contains("it could be `cursor`\n"), "{told}");
+}
+
+#[tokio::test]
+async fn unsetting_the_endpoint_of_a_server_reports_the_error() {
+    let installed = configured();
+    let told = transcript(&installed, "config set --server all --unset command").await;
+    assert!(told.contains("server `all` needs one of `command`, `url` and `socket`"), "{told}");
+    assert_eq!(told.matches("error:").count(), 1, "{told}");
+}
+
+#[tokio::test]
+async fn serve_on_a_terminal_announces_that_it_waits() {
+    let installed = fresh();
+    let mut program = installed.command();
+    let shown = terminal::interrupt(program.arg("serve"), "", "Waiting for a host").await;
+    assert!(shown.screen.contains("`switchboard install HOST`"), "{}", shown.screen);
 }
