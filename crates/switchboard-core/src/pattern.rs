@@ -10,6 +10,17 @@ use crate::globs::compile;
 const LONGEST: usize = 256;
 const LARGEST_PROGRAM: usize = 1 << 20;
 
+/// How much of a long text is searched at once.
+const WINDOW: usize = 64 * 1024;
+
+/// How much of a window is searched again with the next one.
+const OVERLAP: usize = 16 * 1024;
+
+/// A search that took longer than it may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the search takes too long")]
+pub struct TooSlow;
+
 /// A compiled regular expression.
 #[derive(Clone, Debug)]
 pub struct Pattern(Regex);
@@ -53,12 +64,37 @@ impl Pattern {
         self.0.is_match(text)
     }
 
-    /// The first match that begins at `start` or later.
-    pub fn match_from(&self, text: &str, start: usize) -> Option<Range<usize>> {
-        if start > text.len() {
-            return None;
+    /// The first match that begins at `start` or later. A long text is searched in windows, and the
+    /// search stops when `is_over` says so between two of them. A match longer than [`OVERLAP`] that
+    /// spans two windows may be missed.
+    pub fn match_from(
+        &self,
+        text: &str,
+        start: usize,
+        is_over: &dyn Fn() -> bool,
+    ) -> Result<Option<Range<usize>>, TooSlow> {
+        let (mut at, mut length) = (start, WINDOW);
+        while at <= text.len() {
+            if is_over() {
+                return Err(TooSlow);
+            }
+            let end = text.ceil_char_boundary(at.saturating_add(length).min(text.len()));
+            let window = text.get(..end).unwrap_or(text);
+            match self.0.find_at(window, at) {
+                // The match may be longer in the whole text.
+                Some(found) if found.end() == end && end < text.len() => {
+                    at = found.start();
+                    length = length.saturating_mul(2);
+                }
+                Some(found) => return Ok(Some(found.range())),
+                None if end == text.len() => return Ok(None),
+                None => {
+                    at = text.floor_char_boundary(end - OVERLAP);
+                    length = WINDOW;
+                }
+            }
         }
-        self.0.find_at(text, start).map(|found| found.range())
+        Ok(None)
     }
 }
 
@@ -159,5 +195,21 @@ mod tests {
         ] {
             assert!(is_glob(right), "{right:?}");
         }
+    }
+
+    #[test]
+    fn long_text_is_searched_in_windows_without_loss() {
+        let never = || false;
+        for at in [0, WINDOW - 3, WINDOW, WINDOW + OVERLAP, 3 * WINDOW - 1] {
+            let text = format!("{}needle{}", "é".repeat(at / 2), "x".repeat(2 * WINDOW));
+            for pattern in ["needle", "n.*$", "needlex+", "(?-u:\\b)x*$", "^é", "x$", "zzz"] {
+                let pattern = Pattern::compile(pattern, Case::Matters).unwrap();
+                let whole = pattern.0.find(&text).map(|found| found.range());
+                assert_eq!(pattern.match_from(&text, 0, &never), Ok(whole), "{at} {pattern:?}");
+            }
+        }
+        let pattern = Pattern::compile("x", Case::Matters).unwrap();
+        assert_eq!(pattern.match_from("x", 0, &|| true), Err(TooSlow));
+        assert_eq!(pattern.match_from("x", 2, &never), Ok(None));
     }
 }

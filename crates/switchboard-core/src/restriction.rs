@@ -38,6 +38,10 @@ struct FoldedPattern {
     readings: Vec<GlobMatcher>,
     /// The same globs, compared with the look of names: `deIete` looks like `delete`.
     looks: Vec<GlobMatcher>,
+    /// For a pattern with a slash: the pattern, and its look, with all slashes as separators. They
+    /// are compared only with the names of a server whose own name has a slash: `a/b` may mean the
+    /// server `a/b`.
+    without_slashes: Vec<[GlobMatcher; 2]>,
 }
 
 impl FoldedPattern {
@@ -47,7 +51,21 @@ impl FoldedPattern {
         let looks = readings.iter().map(|text| look_of_pattern(text)).collect::<Vec<_>>();
         let looks = compiled(&looks);
         let readings = compiled(&readings);
-        FoldedPattern { pattern: pattern.to_owned(), readings, looks }
+        let whole = [Some(composed(pattern).into()), in_one_case(pattern)].into_iter().flatten();
+        let whole = whole.filter(|text: &String| text.contains('/')).filter_map(|text| {
+            let folded = fold_pattern(&text, None);
+            let look = compile(&look_of_pattern(&folded), Case::Matters)?;
+            Some([compile(&folded, Case::Matters)?, look])
+        });
+        let without_slashes = whole.collect();
+        FoldedPattern { pattern: pattern.to_owned(), readings, looks, without_slashes }
+    }
+
+    /// Whether the pattern means the server of these names, whose own name has a slash.
+    fn fits_slashed_server(&self, folded: &str) -> bool {
+        self.without_slashes
+            .iter()
+            .any(|[glob, look_glob]| glob.is_match(folded) || look_glob.is_match(look(folded)))
     }
 
     fn fits(&self, folded: &str) -> bool {
@@ -69,6 +87,20 @@ fn spellings(server: &ServerName, tool: &str) -> Vec<String> {
         names.extend(spelled(server, &mcp, same_tool.as_deref().unwrap_or(tool)));
     }
     names
+}
+
+/// The folded names that begin with the name of the server, with `_` for each slash.
+fn with_server(names: &[String], server: &ServerName) -> Vec<String> {
+    let own = server.as_str();
+    let same = in_one_case(own);
+    let prefixes: Vec<String> = [Some(own), same.as_deref()]
+        .into_iter()
+        .flatten()
+        .flat_map(|name| [name.to_owned(), short(name).to_owned(), format!("mcp__{name}")])
+        .map(|name| folded(&name))
+        .collect();
+    let names = names.iter().map(|name| name.replace('/', "_"));
+    names.filter(|name| prefixes.iter().any(|prefix| name.starts_with(prefix))).collect()
 }
 
 fn spelled(server: &str, mcp: &str, tool: &str) -> Vec<String> {
@@ -193,7 +225,7 @@ impl Restriction {
             names.push(folded(server));
             names.extend(in_one_case(server).map(|same| folded(&same)));
         }
-        self.find_folded(&names)
+        self.find_folded(&names, &id.server)
     }
 
     /// The first pattern that matches the name in a call, read as the name of a tool of this
@@ -202,11 +234,16 @@ impl Restriction {
         if self.is_empty() {
             return None;
         }
-        self.find_folded(&spellings(server, name.trim()))
+        self.find_folded(&spellings(server, name.trim()), server)
     }
 
-    fn find_folded(&self, names: &[String]) -> Option<&str> {
-        let fits = |pattern: &&FoldedPattern| names.iter().any(|name| pattern.fits(name));
+    fn find_folded(&self, names: &[String], server: &ServerName) -> Option<&str> {
+        let slashed =
+            if server.as_str().contains('/') { with_server(names, server) } else { vec![] };
+        let fits = |pattern: &&FoldedPattern| {
+            names.iter().any(|name| pattern.fits(name))
+                || slashed.iter().any(|name| pattern.fits_slashed_server(name))
+        };
         self.folded.iter().find(fits).map(|folded| folded.pattern.as_str())
     }
 }

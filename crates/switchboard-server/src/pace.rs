@@ -132,12 +132,21 @@ impl Pace {
         }))
     }
 
+    /// Whether the client has so many unanswered requests that a further one is refused. Reading
+    /// cannot pause, because the response to a server-to-client request would not be read.
+    pub(crate) fn refuses(&self) -> bool {
+        self.is_full() && self.client.is_asked()
+    }
+
+    fn is_full(&self) -> bool {
+        self.pacing.waiting.load(Ordering::Relaxed) >= MAX_WAITING
+            || self.pacing.large_bytes.load(Ordering::Relaxed) > MAX_REQUEST_BYTES
+    }
+
     /// Reading never pauses while a server-to-client request has no response, because running calls
     /// may depend on that response.
     fn is_over(&self, backlog: usize) -> bool {
-        let waiting = self.pacing.waiting.load(Ordering::Relaxed) >= MAX_WAITING;
-        let large = self.pacing.large_bytes.load(Ordering::Relaxed) > MAX_REQUEST_BYTES;
-        backlog > MAX_UNWRITTEN || (waiting || large) && !self.client.is_asked()
+        backlog > MAX_UNWRITTEN || self.is_full() && !self.client.is_asked()
     }
 }
 

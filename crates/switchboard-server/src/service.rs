@@ -7,10 +7,10 @@ use serde_json::value::RawValue;
 use switchboard::exact::{Args, parsed_size};
 use switchboard::host_profile::HostProfile;
 use switchboard::{Gateway, Host};
-use switchboard_wire::envelope::Malformed;
+use switchboard_wire::envelope::{INTERNAL_ERROR, Malformed};
 use switchboard_wire::modern::{DISCOVER, LISTEN};
 use switchboard_wire::peer::Pause;
-use switchboard_wire::{Handler, Id, Notification, Peer, Raw, Responder};
+use switchboard_wire::{Handler, Id, Notification, Peer, Raw, Responder, RpcError};
 
 use crate::answer::McpResult;
 use crate::calls::{Accepted, Calls};
@@ -205,8 +205,15 @@ fn size(params: Option<&Raw>) -> usize {
     params.map_or(0, |params| parsed_size(params.as_str()))
 }
 
+/// The error for a request of a client that has too many others without a response.
+const FULL: &str = "too many requests wait for the response to a server-to-client request";
+
 impl Handler for Service {
     fn request(&mut self, method: String, params: Option<Raw>, responder: Responder) {
+        if self.pace.refuses() {
+            let error = RpcError::new(INTERNAL_ERROR, FULL);
+            return self.calls.spawn(async move { responder.error(&error).await });
+        }
         let Some((accepted, responder)) = self.calls.accept(responder) else { return };
         if self.is_modern(&method, params.as_ref()) {
             return self.answer_modern(method, params, accepted, responder);

@@ -52,6 +52,9 @@ impl fmt::Debug for Raw {
     }
 }
 
+/// The maximum length of a request id in bytes. Ids are kept until their requests are answered.
+const LONGEST_ID: usize = 1024;
+
 /// A request id with its JSON type: `1` and `"1"` are different ids.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Id {
@@ -68,9 +71,12 @@ impl Id {
         Id::Number(value.into())
     }
 
-    /// Parses a JSON value as an id; `None` if it is neither a number nor a string.
+    /// Parses a JSON value as an id; `None` if it is neither a number nor a string, or too long.
     pub fn read(json: &RawValue) -> Option<Id> {
         let json = json.get();
+        if json.len() > LONGEST_ID {
+            return None;
+        }
         match json.as_bytes().first()? {
             b'"' => serde_json::from_str(json).ok().map(Id::Text),
             b'-' | b'0'..=b'9' => Some(match (json.parse::<u64>(), json.parse::<i64>()) {

@@ -316,6 +316,8 @@ async fn confirm(
     if Arc::ptr_eq(before, &now) {
         return Ok(approved);
     }
+    // A rule that denies the call may have been saved since the approval.
+    refuse_denied(session, approved.target().clone(), caller)?;
     let old = approved.target();
     if old.entry.kind != EntryKind::Tool {
         // Resources and prompts have no definition that could change.

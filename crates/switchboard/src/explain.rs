@@ -295,7 +295,7 @@ pub(crate) fn result(error: ResultError, id: &str) -> Failure {
     let (code, hint) = match &error {
         ResultError::Unknown { .. } => (Code::UnknownResult, Some(Hint::CallAgain)),
         ResultError::Io(_) => (Code::Storage, None),
-        ResultError::Pattern(_) => (Code::BadPattern, None),
+        ResultError::Pattern(_) | ResultError::Slow(_) => (Code::BadPattern, None),
         ResultError::Select(_) => (Code::BadFilter, Some(Hint::ReadResult(id.to_owned()))),
     };
     with_hints(of_request(code, error), hint)

@@ -7,12 +7,12 @@ pub(crate) mod leftovers;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use switchboard_core::content::guard::{self, Capped, Guarded, TextLimits, Whole};
 use switchboard_core::content::page::{self, ResultPage, Window};
 use switchboard_core::content::{CallOutput, ResultForm, Settled, Spacing, outline};
-use switchboard_core::pattern::{Case, Pattern, PatternError};
+use switchboard_core::pattern::{Case, Pattern, PatternError, TooSlow};
 use switchboard_core::render::words;
 use switchboard_core::request::ResultView;
 
@@ -67,9 +67,14 @@ pub(crate) enum ResultError {
     Io(#[source] io::Error),
     #[error("`grep` is not a supported regular expression")]
     Pattern(#[source] PatternError),
+    #[error("`grep` took longer than {} s: use a simpler pattern", GREP_TIME.as_secs())]
+    Slow(#[source] TooSlow),
     #[error(transparent)]
     Select(#[from] SelectError),
 }
+
+/// The time limit of `grep`. A complex pattern takes long on a large result.
+const GREP_TIME: Duration = Duration::from_secs(2);
 
 /// A filter that failed on the result of a call.
 #[derive(Debug)]
@@ -271,12 +276,14 @@ impl Results {
         let limits = self.limits.fitted(form.max_bytes);
         let page = blocking(move || {
             let window = Window { offset: view.offset, limit: view.limit };
+            let began = Instant::now();
+            let is_over = || began.elapsed() > GREP_TIME;
             match pattern {
-                Some(pattern) => page::grep(&text, &pattern, window, &limits),
-                None => page::page(&text, window, &limits),
+                Some(pattern) => page::grep(&text, &pattern, window, &limits, &is_over),
+                None => Ok(page::page(&text, window, &limits)),
             }
         });
-        Ok(page.await)
+        page.await.map_err(ResultError::Slow)
     }
 
     /// Puts binary parts into private files and their paths into the text.

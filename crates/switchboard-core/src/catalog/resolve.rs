@@ -8,7 +8,7 @@ use crate::config::layers::PendingCause;
 use crate::config::values::ToolPrefix;
 use crate::exact::Args;
 use crate::hidden::strip;
-use crate::name::{Owner, ServerName, ToolId, fold, look, short, shown};
+use crate::name::{Owner, ServerName, ToolId, fold, look, short, shown, shown_names};
 use crate::schema::Mismatch;
 
 /// The maximum number of suggestions for an unknown name.
@@ -246,7 +246,8 @@ impl Catalog {
 
     fn beside_the_tools(&self, server: &ServerName, entry: Entry) -> Resolved {
         let prefix = self.shelf(server).map(|shelf| shelf.prefix).unwrap_or_default();
-        let shown = Arc::from(shown(&entry.id(server), prefix));
+        let names = shown_names(&[(entry.id(server), prefix)], &self.prefixes);
+        let shown = names.into_iter().next().map(|shown| Arc::from(shown.name)).unwrap_or_default();
         let (server, entry, pin) = (server.clone(), Arc::new(entry), Pin::Same);
         Resolved { server, shown, entry, pin, claims: None }
     }

@@ -7,6 +7,7 @@ use super::install::{NAME, Target};
 use super::layers::{ConfigSource, Tier};
 use super::secrecy::{self, HIDDEN};
 use super::syntax::{self, Syntax};
+use super::transport::is_address;
 
 /// `text`, with `…` in place of possible secrets: values of variables, headers and credentials, and
 /// secrets in arguments, URLs and comments. Names, references such as `${TOKEN}` and line breaks
@@ -108,6 +109,11 @@ enum Within {
     Foreign,
 }
 
+/// Whether the value is a URL with a scheme.
+fn has_scheme(url: &Value<'_>) -> bool {
+    url.as_string_lit().is_some_and(|literal| is_address(&literal.value))
+}
+
 impl Mask {
     /// Adds the strings of a value. Recursion is safe, because the parser limits the depth.
     fn value(&mut self, value: &Value<'_>, within: Within) {
@@ -166,6 +172,8 @@ impl Mask {
                 Within::Open if name == "requestHeadersCommand" => Within::Program,
                 Within::Program if secrecy::holds_secrets(name) => Within::Secrets,
                 Within::Open if is_secret || secrecy::holds_secrets(name) => Within::Secrets,
+                // Without a scheme, the parts of a URL cannot be told apart.
+                Within::Open if name == "url" && !has_scheme(&property.value) => Within::Secrets,
                 within => within,
             };
             self.strings.push((property.name.start(), property.name.end(), None));
@@ -240,5 +248,16 @@ mod tests {
     #[test]
     fn malformed_configuration_text_is_not_shown() {
         assert_eq!(masked(r#"{ "env": { "TOKEN": "s3cret" }"#), None);
+    }
+
+    #[test]
+    fn url_without_a_scheme_is_masked_as_a_whole() {
+        for url in ["user:SECRET@h.example/mcp", "localhost:9/u?SECRET", "h:8080?x=SECRET"] {
+            let text = format!(r#"{{ "mcpServers": {{ "a": {{ "url": "{url}" }} }} }}"#);
+            let shown = masked(&text).unwrap();
+            assert!(!shown.contains("SECRET") && shown.contains("\"url\""), "{shown}");
+        }
+        let shown = masked(r#"{ "mcpServers": { "a": { "url": "https://h.example/mcp" } } }"#);
+        assert!(shown.unwrap().contains("https://h.example/mcp"));
     }
 }

@@ -3,7 +3,7 @@
 use super::guard::TextLimits;
 use super::lines::Lines;
 use crate::hidden;
-use crate::pattern::Pattern;
+use crate::pattern::{Pattern, TooSlow};
 use crate::render::words;
 
 /// Which lines of a stored text a page shows.
@@ -72,15 +72,21 @@ pub fn page(text: &str, window: Window, limits: &TextLimits) -> ResultPage {
 }
 
 /// The lines of `text` that match the pattern, each with its number. The limit of `window` is a
-/// number of matches.
-pub fn grep(text: &str, pattern: &Pattern, window: Window, limits: &TextLimits) -> ResultPage {
+/// number of matches. Fails when `is_over` says that the search took long enough.
+pub fn grep(
+    text: &str,
+    pattern: &Pattern,
+    window: Window,
+    limits: &TextLimits,
+    is_over: &dyn Fn() -> bool,
+) -> Result<ResultPage, TooSlow> {
     let lines = Lines::of(text, limits);
     let mut room = Room::of(limits, window.limit);
     let (mut count, mut matches, mut shown, mut next) = (0, 0, 0, None);
     let mut body = String::new();
     for line in text.split_terminator('\n') {
         // The whole line is searched, because a match may span two pieces of it.
-        let mut found = pattern.match_from(line, 0);
+        let mut found = pattern.match_from(line, 0, is_over)?;
         for piece in lines.pieces(line) {
             let index = count;
             count += 1;
@@ -90,7 +96,7 @@ pub fn grep(text: &str, pattern: &Pattern, window: Window, limits: &TextLimits) 
             // The next match begins after the previous one, so that a match of the whole line is
             // not searched again for each piece.
             if let Some(earlier) = found.take_if(|found| found.start < piece.start) {
-                found = pattern.match_from(line, earlier.end.max(piece.start));
+                found = pattern.match_from(line, earlier.end.max(piece.start), is_over)?;
             }
             let is_last = piece.end == line.len();
             let at = found.as_ref().map(|found| found.start);
@@ -112,7 +118,7 @@ pub fn grep(text: &str, pattern: &Pattern, window: Window, limits: &TextLimits) 
         words::plural(matches, "match"),
         words::plural(count.saturating_sub(window.offset), "line"),
     );
-    ResultPage { foot: foot(&place, next, &body), body, total: matches, shown, next }
+    Ok(ResultPage { foot: foot(&place, next, &body), body, total: matches, shown, next })
 }
 
 /// The last line of a page. It counts the hidden characters of the page, because the note about the
@@ -208,7 +214,8 @@ mod tests {
         let middle = "[lines 2-2 of 3 · next offset: 2 · 2 hidden characters in this part]";
         assert_eq!(read(window(1, 1)), middle);
         let pattern = Pattern::compile("end", Case::Matters).unwrap();
-        let found = grep(text, &pattern, Window::default(), &TextLimits::DEFAULT);
+        let found =
+            grep(text, &pattern, Window::default(), &TextLimits::DEFAULT, &|| false).unwrap();
         assert_eq!(found.foot, "[1 of 1 match in 3 lines · 4 hidden characters in this part]");
     }
 
@@ -233,7 +240,10 @@ mod tests {
     fn grep_returns_numbered_lines() {
         let check = |pattern: &str, at: Window, expected: &str| {
             let pattern = Pattern::compile(pattern, Case::Matters).unwrap();
-            assert_eq!(grep(&numbered(120), &pattern, at, &TextLimits::DEFAULT).text(), expected);
+            assert_eq!(
+                grep(&numbered(120), &pattern, at, &TextLimits::DEFAULT, &|| false).unwrap().text(),
+                expected
+            );
         };
         check(
             "7$",
@@ -251,7 +261,8 @@ mod tests {
         // The second match crosses the border between two pieces of the line.
         let text = format!("{gap}NEEDLE{}NEEDLE{gap}", "x".repeat(2_991));
         let pattern = Pattern::compile("NEEDLE", Case::Matters).unwrap();
-        let found = grep(&text, &pattern, Window::default(), &TextLimits::DEFAULT);
+        let found =
+            grep(&text, &pattern, Window::default(), &TextLimits::DEFAULT, &|| false).unwrap();
         let lines: Vec<&str> = found.body.lines().collect();
         assert_eq!((lines.len(), found.total), (2, 2), "{}", found.foot);
         for (line, number) in lines.into_iter().zip(["9: …é", "10: …x"]) {
@@ -265,7 +276,8 @@ mod tests {
         let text = format!("{} and {}", "x".repeat(100_000), "x".repeat(50_000));
         for (pattern, matches) in [("x+", 2), ("x.*", 1)] {
             let pattern = Pattern::compile(pattern, Case::Matters).unwrap();
-            let found = grep(&text, &pattern, Window::default(), &TextLimits::DEFAULT);
+            let found =
+                grep(&text, &pattern, Window::default(), &TextLimits::DEFAULT, &|| false).unwrap();
             assert_eq!(found.total, matches, "{pattern:?}");
         }
     }
@@ -280,7 +292,7 @@ mod tests {
             let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
             let limits = TextLimits { max_bytes, max_lines };
             let every_line = |text: &str, at: Window, limits: &TextLimits| {
-                grep(text, &Pattern::compile("", Case::Matters).unwrap(), at, limits)
+                grep(text, &Pattern::compile("", Case::Matters).unwrap(), at, limits, &|| false).unwrap()
             };
             for read in [page, every_line] {
                 let mut seen = 0;

@@ -169,7 +169,6 @@ fn deny_rule_matches_a_requested_name_without_a_tool() {
 fn rule_does_not_match_similar_tools_or_servers() {
     assert!(!denied("git/*", "git_hub", "create"));
     assert!(!denied("git/hub_create", "git_hub", "create"));
-    assert!(!denied("a/*", "a/b", "x"));
     assert!(!denied("srv/danger", "srv", "dangerous"));
     assert!(!denied("srv/danger", "other", "danger"));
     assert!(!denied("srv/d?nger", "srv", "dnger"));
@@ -210,4 +209,38 @@ proptest! {
             prop_assert!(denied(&pattern, &server, &tool), "{}", pattern);
         }
     }
+}
+
+#[test]
+fn rule_matches_a_server_whose_name_has_a_slash() {
+    let check = |pattern: &str, server: &str, tool: &str, expected: bool| {
+        assert_eq!(denied(pattern, server, tool), expected, "{pattern} {server} {tool}");
+    };
+    for server in ["io.github.github/github-mcp-server", "@scope/pkg", "a/b", "a/b/c", "Ä/ö-mcp"]
+    {
+        let (head, tail) = server.split_once('/').unwrap();
+        let prefix = ToolPrefix::Server.prefix(&ServerName::new(server).unwrap());
+        for pattern in [
+            server.to_owned(),
+            format!("{server}/*"),
+            format!("{server}/delete_repo"),
+            format!("{head}/*"),
+            format!("*/{tail}"),
+            format!("{server}_delete_repo"),
+            format!("{server}_*"),
+            format!("{server}/delete-repo"),
+            format!("{prefix}_delete_repo"),
+            server.to_uppercase(),
+        ] {
+            check(&pattern, server, "delete_repo", true);
+        }
+        check(&format!("{server}/delete_repo"), server, "create_repo", false);
+        check(&format!("{head}/other"), server, "delete_repo", false);
+        check(server, "other", "delete_repo", false);
+        check(server, "other/one", "delete_repo", false);
+    }
+    check("c/d", "a/b", "c_d", false);
+    let id = ToolId { server: ServerName::new("a/b").unwrap(), tool: ToolName::new("x").unwrap() };
+    let restriction = Restriction::new(&["a/b".to_owned()]);
+    assert_eq!(restriction.find(&id, &[], BareServer::IsATool), None);
 }

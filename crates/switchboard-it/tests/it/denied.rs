@@ -83,6 +83,21 @@ async fn running_gateway_applies_changed_deny_rules_at_once() {
     assert!(list().await.starts_with("book (3 tools):"));
 }
 
+#[tokio::test]
+async fn deny_rule_saved_during_approval_refuses_the_call() {
+    let world = listed(r#""approve": "all""#).await;
+    let mut client = world.client(json!({ "elicitation": {} })).await;
+    let id = client.call(json!({ "tool": "book_erase_page" })).await;
+    let question = client.next().await;
+    assert_eq!(question["method"], "elicitation/create", "{question}");
+    world.apply(&config(DENIED));
+    let result = json!({ "action": "accept", "content": { "decision": "once" } });
+    client.send(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": result })).await;
+    let answer = client.answer_to(&id).await.to_string();
+    assert!(answer.contains("is denied by the rule `book/erase_*`"), "{answer}");
+    assert!(world.fixture("book").ledger().calls.is_empty());
+}
+
 /// An installation with one listed server and these settings.
 async fn installed(settings: Value) -> Installed {
     let installed = Installed::bare(PROGRAMS);

@@ -194,3 +194,30 @@ async fn many_calls_in_flight_still_allow_server_requests() {
         }
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn calls_during_open_approval_questions_are_bounded() {
+    let config = r#"{ "settings": { "approve": "all" },
+        "mcpServers": { "kit": { "command": "fixture-server", "args": ["kit"] } } }"#;
+    let world = World::with(config).script("kit", SCRIPT).start();
+    world.ask(r#"{ "connect": "kit" }"#).await;
+    let end = connect(&world, Offer::Proxy);
+    let (mut writer, reader) = (end.writer, end.reader);
+    writer.write_all(initialize().as_bytes()).await.unwrap();
+    let writing = tokio::spawn(async move {
+        let call = json!({ "name": "mcp", "arguments": { "tool": "kit_much" } });
+        for id in 1..=2_000 {
+            writer.write_all(frame(id, "tools/call", call.clone()).as_bytes()).await.unwrap();
+        }
+        writer
+    });
+    // No question is answered.
+    let mut lines = BufReader::new(reader).lines();
+    let mut refused = 0;
+    while refused < 1_000 {
+        let line = lines.next_line().await.unwrap().expect("a line");
+        refused += u32::from(line.contains("too many requests wait"));
+    }
+    drop(writing.await.unwrap());
+    assert!(world.fixture("kit").ledger().calls.is_empty());
+}

@@ -141,3 +141,13 @@ fn forwarded_message_has_no_line_breaks() {
     check("{\n  \"a\": \"b\\n\"\r\n}\n", "{   \"a\": \"b\\n\"  }");
     check("\n", "");
 }
+
+#[test]
+fn overlong_request_id_is_malformed() {
+    let id = |length: usize| {
+        let json = format!("\"{}\"", "x".repeat(length));
+        Id::read(&RawValue::from_string(json).unwrap())
+    };
+    assert!(id(LONGEST_ID - 2).is_some());
+    assert_eq!(id(LONGEST_ID - 1), None);
+}

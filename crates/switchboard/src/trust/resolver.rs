@@ -175,6 +175,9 @@ impl Search<'_> {
                 self.not_followed(format!("files named in options after the first {MOST_OPTIONS}"));
                 break;
             }
+            if word == "--run" || word.starts_with("--run=") {
+                behind.push(runners::NODE_RUN.to_owned());
+            }
             let parts = spelling::behind_letters(word, &self.bases);
             behind.extend(parts.into_iter().map(str::to_owned));
         }

@@ -2,12 +2,16 @@
 
 use std::path::Path;
 
+/// Stands for `node --run SCRIPT` in [`RUNNERS`].
+pub(super) const NODE_RUN: &str = "node--run";
+
 /// Programs, and the names of the files from which each program reads commands or settings. `*`
 /// matches any text in a name.
 const RUNNERS: &[(&str, &str)] = &[
     // Programs for JavaScript.
     ("npm pnpm yarn yarnpkg bun", "package.json"),
     ("npm-run-all run-s run-p concurrently nodemon electron mocha jest", "package.json"),
+    (NODE_RUN, "package.json"),
     ("npm npx pnpm pnpx", ".npmrc"),
     ("pnpm pnpx", ".pnpmfile.cjs pnpm-workspace.yaml"),
     ("yarn yarnpkg", ".yarnrc .yarnrc.yml .pnp.cjs .yarn/releases/*"),

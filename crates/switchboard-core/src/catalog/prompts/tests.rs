@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use super::*;
 use crate::catalog::{Listing, ListingPolicy, RawListing, Standing};
 use crate::config::values::ToolPrefix;
+use crate::name::NameTier;
 
 fn catalog(servers: &[(&str, ToolPrefix, &[&str])]) -> Catalog {
     let shelf = |(server, prefix, names): &(&str, ToolPrefix, &[&str])| {
@@ -92,4 +93,20 @@ fn prompt_arguments_must_match_their_declaration() {
     check(r#"{"tone": "warm"}"#, "the prompt `greet` needs the argument `who`");
     check(r#"{"whom": "Ada"}"#, "the prompt `greet` has no argument `whom`");
     assert_eq!(prompt.expected(), "who (required): Whom to greet\ntone");
+}
+
+#[test]
+fn prompt_is_judged_under_its_shown_name() {
+    use ToolPrefix::Server;
+    let names = [("git", Server, &["review"][..]), ("git_hub", Server, &["review"])];
+    let catalog = catalog(&names);
+    let hub = ServerName::new("git_hub").unwrap();
+    let shelf = catalog.shelf(&hub).unwrap().clone().of_tier(NameTier::Project);
+    let catalog = catalog.with_shelf(&hub, shelf);
+    for item in catalog.prompts() {
+        let judged = catalog.prompt(item.server, &item.prompt.name).unwrap();
+        assert_eq!(judged.shown, *item.shown, "{}", item.server);
+    }
+    let shown = &catalog.prompt(&hub, "review").unwrap().shown;
+    assert!(!shown.starts_with("git_"), "this prefix belongs to the user's server: {shown}");
 }

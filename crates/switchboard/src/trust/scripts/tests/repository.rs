@@ -195,6 +195,8 @@ fn indirect() -> Vec<(Value, &'static str)> {
         (run("run-parts", &["../tools"]), "tools/conf"),
         (run("make", &["-sCmk", "go"]), "pkg/mk/makefile"),
         (run("npm", &["run", "go"]), "package.json"),
+        (run("node", &["--run", "go"]), "package.json"),
+        (run("node", &["--run=go"]), "package.json"),
         (run("env", &["-Ssh\\_./sub/x"]), "pkg/sub/x"),
         (run("env", &["-Ssh\\_./sub/x\\_--now"]), "pkg/sub/x"),
         (run("env", &["-C", "a", "env", "-C", "b", "sh", "x"]), "pkg/a/b/x"),
