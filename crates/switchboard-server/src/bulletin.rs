@@ -172,7 +172,8 @@ impl Subscription {
         &self.reader.filter
     }
 
-    /// The parameters of the acknowledgement, which precedes all notifications.
+    /// The parameters of the acknowledgement of a subscription. It is sent before all other
+    /// notifications of the subscription.
     pub(crate) fn acknowledgement(&self) -> String {
         json!({ "notifications": self.filter(), "_meta": self.mark() }).to_string()
     }

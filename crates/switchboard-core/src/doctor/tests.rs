@@ -74,7 +74,7 @@ fn doctor_finding_names_its_server_but_shows_no_value() {
 }
 
 #[test]
-fn doctor_finding_about_malformed_file_has_its_position() {
+fn doctor_finding_about_malformed_file_has_line_and_column() {
     insta::assert_snapshot!(findings("{\n  oops", "{}"), @r#"
     error config_syntax -: user.json:2:3: expected string for object property
     "#);

@@ -27,7 +27,8 @@ const DESCRIPTION: usize = 240;
 const NAMES: usize = 8;
 /// The maximum number of problems in configuration files that a status lists.
 const PLACES: usize = 10;
-/// The maximum length of a server's name. A longer name is quoted and shortened.
+/// The length up to which a server's name is shown as it is. A longer name is shortened and put
+/// between quotation marks.
 const ODD_NAME: usize = 40;
 
 /// The maximum weight of a text that a server wrote.

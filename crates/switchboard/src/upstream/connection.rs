@@ -398,8 +398,8 @@ async fn read_out(halves: &mut JoinSet<Half>, ended: Option<Result<Half, JoinErr
     let _all_read = tokio::time::timeout(LATE_OUTPUT, read).await;
 }
 
-/// Completes when a gateway that shuts down waits no longer for a program that it stopped, even if
-/// the program was stopped before, for example after a failed start.
+/// Completes when the gateway shuts down and has waited long enough for a program that it stopped.
+/// The program may have been stopped earlier, for example after a failed start.
 async fn gateway_closes(closing: CancellationToken, stopped: bool) {
     if !stopped {
         std::future::pending::<()>().await;

@@ -145,8 +145,8 @@ impl HostFile<'_, '_> {
         true
     }
 
-    /// Disables the servers for whose names `is_off` is true. The list at `offset` becomes the
-    /// origin of `disabled`.
+    /// Disables the servers for whose names `is_off` is true. The list at `offset` of the file is
+    /// recorded as the place where `disabled` was set.
     fn disable(&mut self, offset: usize, is_off: impl Fn(&str) -> bool) {
         for server in self.servers.iter_mut().filter(|server| is_off(&server.name)) {
             if !server.entry.is_disabled() {

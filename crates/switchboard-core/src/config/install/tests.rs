@@ -195,7 +195,7 @@ fn gemini_allowed_servers_include_switchboard_while_installed() {
 }
 
 #[test]
-fn host_entry_of_older_switchboard_gains_missing_arguments() {
+fn install_completes_an_entry_of_an_older_switchboard() {
     for target in targets() {
         let fresh = install(target, "", "switchboard").unwrap();
         for args in [

@@ -136,7 +136,7 @@ fn tool_arguments_keep_numbers_and_refuse_duplicate_names() {
 }
 
 #[test]
-fn request_mode_with_lower_precedence_is_ignored_and_reported() {
+fn second_mode_of_a_request_is_ignored_and_reported() {
     check(
         json!({"search": "x", "tool": "t"}),
         r#"Call(CallRequest { tool: "t", server: None, args: {}, reading: Forgiving, select: None }), ignored ["search"]"#,

@@ -237,7 +237,7 @@ async fn token_response_has_the_configured_expires_in() {
 }
 
 #[tokio::test]
-async fn failed_token_requests_redeem_no_refresh_token() {
+async fn refresh_token_stays_usable_after_failed_token_requests() {
     let raw = Raw::with(Setup::default()).await;
     let tokens = raw.sign_in(&[]).await;
     raw.authority.alter(|setup| {
