@@ -134,7 +134,7 @@ pub enum DiagnosticKind {
     GivenTwice { key: String },
     /// A key that is probably a misspelt rule. It is an error and not a warning, because the rule
     /// would be ignored.
-    #[error("unknown key `{key}`, did you mean `{rule}`? Calls are refused until it is corrected")]
+    #[error("unknown key `{key}`, did you mean `{rule}`?")]
     MisspeltRule { key: String, rule: String },
     #[error("the file is empty; write `{{}}` to configure nothing")]
     Empty,

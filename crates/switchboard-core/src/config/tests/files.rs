@@ -111,7 +111,7 @@ fn unknown_keys_warn_and_duplicate_keys_drop_the_server() {
         r#"{"mcpServer": {}, "mcpServers": {"a": {"comand": "x", "zzz": 1, "command": "1",
 "command": "2", "env": {"A": "1", "A": "2"}}, "a": {"command": "3"}}, "settings": {"idletimeout": 1}}"#,
         "
-f:1:2: error: unknown key `mcpServer`, did you mean `mcpServers`? Calls are refused until it is corrected
+f:1:2: error: unknown key `mcpServer`, did you mean `mcpServers`?
 f:2:47: error: `mcpServers.a` is given twice
 f:2:84: warning: unknown key `settings.idletimeout`, did you mean `idleTimeout`?",
     );
@@ -278,8 +278,8 @@ fn unknown_root_key_error_suggests_mcp_servers_or_settings() {
         USER,
         "{\n \"context_servers\": {\"s\": {\"excludeTools\": []}}, \"config\": {\"deny\": []}}",
         "
-f:2:2: error: unknown key `context_servers`, did you mean `mcpServers`? Calls are refused until it is corrected
-f:2:50: error: unknown key `config`, did you mean `settings`? Calls are refused until it is corrected",
+f:2:2: error: unknown key `context_servers`, did you mean `mcpServers`?
+f:2:50: error: unknown key `config`, did you mean `settings`?",
     );
 }
 
